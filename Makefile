@@ -1,0 +1,80 @@
+# `make demo` and `make test` set themselves up: Python >= 3.11 and make are all they need.
+#
+# RELUFLOW_EXTRAS=all   also install the optional packages (JAX, python-flint, torch for the tests, ...)
+# RELUFLOW_DATA=folder  where data sets are looked for: MNIST in $RELUFLOW_DATA/mnist/
+# PYTHON=python3.12     the Python to build .venv with, if not the first recent one on PATH
+
+BIN := .venv/bin
+READY := .venv/.project-stamp
+TOOLS := $(READY) .venv/.dev-stamp
+ifeq ($(RELUFLOW_EXTRAS),all)
+READY += .venv/.extras-stamp
+TOOLS += .venv/.extras-stamp .venv/.torch-stamp .venv/.chromium-stamp
+endif
+export PYTHON RELUFLOW_EXTRAS RELUFLOW_DATA
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test exhaustive lint format docs bench venv lock clean distclean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/    make \1\t\2/p' Makefile | expand -t 24
+
+demo: $(READY) ## set up, follow one network from e^-100000 to its limit, draw it
+	@$(BIN)/reluflow demo
+
+test: lint ## set up, check the style and the types, run the tests
+	@$(BIN)/pytest -q -n 2
+
+exhaustive: $(TOOLS) ## run the full counts behind every claim (long)
+	@RELUFLOW_EXHAUSTIVE=1 $(BIN)/pytest -q -n 2 -m exhaustive
+
+lint: $(TOOLS) ## check the style and the types only
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: run \`make format\`."; exit 1; }
+	@$(BIN)/mypy
+
+format: .venv/.dev-stamp ## rewrite the source in the project's style
+	@$(BIN)/ruff check --quiet --fix . || true
+	@$(BIN)/ruff format --quiet .
+
+docs: $(READY) .venv/.extras-stamp ## build the documentation in docs/_build/html
+	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+bench: $(READY) ## measure against the named peers
+	@$(BIN)/reluflow bench
+
+venv: $(TOOLS) ## set up .venv and stop there
+
+lock: ## recompile the pinned requirements (needs uv)
+	@scripts/lock.sh
+
+clean: ## remove caches and built files
+	@rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build
+	@find src tests benchmarks examples docs scripts -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## the same, and .venv
+	@rm -rf .venv
+
+.venv/.core-stamp: requirements/core.txt
+	@scripts/env.sh core
+	@touch $@
+
+.venv/.project-stamp: pyproject.toml .venv/.core-stamp
+	@scripts/env.sh project
+	@touch $@
+
+.venv/.dev-stamp: requirements/dev.txt .venv/.core-stamp
+	@scripts/env.sh dev
+	@touch $@
+
+.venv/.extras-stamp: requirements/extras.txt .venv/.core-stamp
+	@scripts/env.sh extras
+	@touch $@
+
+# Best effort: without the stamp the next run tries again.
+.venv/.torch-stamp: requirements/torch.txt .venv/.extras-stamp
+	@if scripts/env.sh torch; then touch $@; fi
+
+.venv/.chromium-stamp: .venv/.extras-stamp
+	@if scripts/env.sh chromium; then touch $@; fi

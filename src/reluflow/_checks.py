@@ -1,0 +1,51 @@
+"""Turning input into arrays, or into one sentence: the rule, the value, the way out."""
+
+from __future__ import annotations
+
+import difflib
+
+import numpy as np
+
+
+def as_finite(name: str, value, *, ndim: int | None = None, hint: str = "") -> np.ndarray:
+    """A fresh C-contiguous float64 copy of `value`, all entries finite."""
+    way_out = f": {hint}." if hint else "."
+    try:
+        array = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__}{way_out}") from None
+    if ndim is not None and array.ndim != ndim:
+        raise ValueError(f"`{name}` must have {ndim} dimension(s), got shape {array.shape}{way_out}")
+    if not np.all(np.isfinite(array)):
+        where = tuple(int(k) for k in np.argwhere(~np.isfinite(np.atleast_1d(array)))[0])
+        bad = np.atleast_1d(array)[where]
+        raise ValueError(f"`{name}` must be finite, got {bad} at index {where}: drop or repair that entry.")
+    return array
+
+
+def one_of(name: str, value, allowed) -> str:
+    """`value` if it is one of the names allowed, else a sentence with the nearest one."""
+    allowed = list(allowed)
+    if value in allowed:
+        return value
+    near = difflib.get_close_matches(str(value), allowed, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else "choose one of these."
+    raise ValueError(f"`{name}` must be one of {', '.join(repr(a) for a in allowed)}, got {value!r}: {hint}")
+
+
+def whole(name: str, value, *, least: int, hint: str) -> int:
+    """`value` as an int at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"`{name}` must be a whole number >= {least}, got {value!r}: {hint}.")
+    return int(value)
+
+
+def number(name: str, value, *, rule: str, ok, hint: str) -> float:
+    """`value` as a float for which `ok` is true; `rule` says in words what `ok` tests."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        result = np.nan
+    if isinstance(value, bool) or not ok(result):
+        raise ValueError(f"`{name}` must be {rule}, got {value!r}: {hint}.")
+    return result

@@ -1,0 +1,298 @@
+r"""What a data set is like, and which papers' assumptions it meets.
+
+    u_i = sign(y_i) x_i / |x_i|       mu = min_{i != k} <u_i, u_k>                    [Min et al., Assumption 1]
+    p = max_{i != k} |<x_i, x_k>|     kappa = n p / min |x_i|^2,  R = max |x_i| / min |x_i|     [Kou et al.]
+    D+ = (1/n) sum_{y_i > 0} y_i x_i, D- likewise                                     [Boursier et al., Assumption 2]
+
+Angles are taken between all pairs, a block at a time: about 3 s for MNIST 0/1 (n = 12,665, d = 784) on two cores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from reluflow.data import _gram
+from reluflow.data.core import PARALLEL, Data
+
+EPS = float(np.finfo(float).eps)
+EXAMPLES = 10
+RELATIONS = {"<=": lambda gap: gap <= 0, "<": lambda gap: gap < 0, ">": lambda gap: gap > 0, ">=": lambda gap: gap >= 0}
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """`measured` against `bound`; `slack` is what rounding alone may do to `measured`.
+
+    A strict relation must clear its bound by more than the slack; one with equality may miss it by the slack. A `bound`
+    of None is a constant the paper never names: nothing is judged, and `note` says what the number means.
+    """
+
+    paper: str
+    name: str
+    text: str
+    measured: float | None
+    relation: str
+    bound: float | None
+    slack: float = 0.0
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """holds, holds within slack, violated, or unmeasured."""
+        if self.measured is None or self.bound is None:
+            return "unmeasured"
+        gap = self.measured - self.bound
+        if self.relation in ("<", ">"):
+            return "holds" if RELATIONS[self.relation](gap) and abs(gap) > self.slack else "violated"
+        if RELATIONS[self.relation](gap):
+            return "holds"
+        return "holds within slack" if abs(gap) <= self.slack else "violated"
+
+    @property
+    def margin(self) -> float | None:
+        """How far `measured` is on the right side of `bound`; negative on the wrong side."""
+        if self.measured is None or self.bound is None:
+            return None
+        gap = self.measured - self.bound
+        return gap if self.relation.startswith(">") else -gap
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """How many pairs of rows there are of a kind, and the first few."""
+
+    count: int = 0
+    first: tuple[tuple[int, int], ...] = ()
+
+    def __str__(self) -> str:
+        if not self.count:
+            return "none"
+        more = ", ..." if self.count > len(self.first) else ""
+        return f"{self.count} ({', '.join(f'{i} and {k}' for i, k in self.first[:3])}{more if self.count <= 3 else ', ...'})"
+
+
+@dataclass(frozen=True)
+class Description:
+    """The numbers behind `print(data.describe())`. Cosines with a zero row, or signed by a zero label, count as 0.
+
+    `mu` and `max_cos` come with the pair of rows (from 0) that attains them; they are None for a single row.
+    `negative_pairs` is the share of pairs whose label-signed cosine is negative. `duplicates` are equal rows, `parallel`
+    positive multiples (duplicates among them), `opposite` negative multiples.
+    """
+
+    name: str
+    n: int
+    d: int
+    rank: int
+    positive: int
+    negative: int
+    zero_labels: int
+    labels: tuple[float, float]
+    norm_min: float
+    norm_max: float
+    mu: float | None
+    mu_pair: tuple[int, int] | None
+    negative_pairs: float | None
+    max_cos: float | None
+    max_cos_pair: tuple[int, int] | None
+    p: float
+    kappa: float
+    defect: float
+    pull_plus: float
+    pull_minus: float
+    zero_rows: tuple[int, ...]
+    duplicates: Pairs
+    parallel: Pairs
+    opposite: Pairs
+    assumptions: tuple[Assumption, ...] = field(repr=False, default=())
+
+    @property
+    def ratio(self) -> float:
+        """R, the largest norm over the smallest."""
+        return self.norm_max / self.norm_min if self.norm_min > 0 else np.inf
+
+    def to_dict(self) -> dict:
+        """Plain numbers, strings and lists, for JSON; what is not finite is None."""
+        out = asdict(self)
+        out["assumptions"] = [asdict(a) | {"verdict": a.verdict, "margin": a.margin} for a in self.assumptions]
+        return _plain(out | {"ratio": self.ratio})
+
+    def __str__(self) -> str:
+        at = {k: "" if v is None else f" (rows {v[0]} and {v[1]})" for k, v in (("mu", self.mu_pair), ("cos", self.max_cos_pair))}
+        share = "" if not self.negative_pairs else f"; {self.negative_pairs:.2%} of pairs below 0"
+        zero = f", {self.zero_labels} zero" if self.zero_labels else ""
+        rows = [
+            ("rows", f"n = {self.n}, d = {self.d}, rank {self.rank}"),
+            ("labels", f"{self.positive} positive, {self.negative} negative{zero}; {self.labels[0]:g} to {self.labels[1]:g}"),
+            ("norms", f"{self.norm_min:.6g} to {self.norm_max:.6g}, R = {self.ratio:.6g}"),
+            ("mu", f"{_show(self.mu)}{at['mu']}{share}"),
+            ("max |cos|", f"{_show(self.max_cos)}{at['cos']}"),
+            ("max |XX'-I|", _show(self.defect)),
+            ("kappa", f"{_show(self.kappa)} (p = {_show(self.p)})"),
+            ("|D+|, |D-|", f"{_show(self.pull_plus)}, {_show(self.pull_minus)}"),
+            ("zero rows", ", ".join(map(str, self.zero_rows[:EXAMPLES])) + (", ..." if len(self.zero_rows) > EXAMPLES else "") or "none"),
+            ("duplicates", str(self.duplicates)),
+            ("parallel", str(self.parallel)),
+            ("opposite", str(self.opposite)),
+        ]
+        lines = [self.name or "data"] + [f"  {key:<12} {value}" for key, value in rows] + ["assumptions"]
+        width = max(len(f"{a.paper} {a.name}") for a in self.assumptions)
+        for a in self.assumptions:
+            margin = "" if a.margin is None else f"; margin {_show(a.margin)}"
+            bound = "" if a.bound is None else f" (needs {a.relation} {a.bound:g})"
+            note = f"; {a.note}" if a.note else ""
+            lines.append(f"  {f'{a.paper} {a.name}':<{width}}  {a.verdict:<18}  {a.text}: {_show(a.measured)}{bound}{margin}{note}")
+        return "\n".join(lines)
+
+
+def _show(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def describe(data: Data) -> Description:
+    """Everything `Description` holds; cost n^2 d / 2 multiplications and memory n."""
+    x, y, n = data.x, data.y, data.n
+    size = _gram.norms(x)
+    low, high = float(size.min()), float(size.max())
+    angles = _angles(x, np.sign(y), size)
+    singular, rank = _singular(x)
+    p = angles["p"]
+    facts = dict(
+        name=data.name,
+        n=n,
+        d=data.d,
+        rank=rank,
+        positive=int(np.sum(y > 0)),
+        negative=int(np.sum(y < 0)),
+        zero_labels=int(np.sum(y == 0)),
+        labels=(float(y.min()), float(y.max())),
+        norm_min=low,
+        norm_max=high,
+        kappa=_over(n * p, low**2),
+        pull_plus=float(np.linalg.norm(np.maximum(y, 0) @ x) / n),
+        pull_minus=float(np.linalg.norm(np.minimum(y, 0) @ x) / n),
+        zero_rows=tuple(int(i) for i in np.flatnonzero(size == 0)),
+        **angles,
+    )
+    bare = Description(**facts)
+    return Description(**facts, assumptions=_assumptions(bare, y, singular))
+
+
+def _over(top: float, bottom: float) -> float:
+    return top / bottom if bottom > 0 else (0.0 if top == 0 else np.inf)
+
+
+def _singular(x: np.ndarray) -> tuple[np.ndarray, int]:
+    """Singular values of `x`, largest first, and how many exceed the rounding of the largest."""
+    scale = np.max(np.abs(x)) or 1.0
+    tall = x if x.shape[0] >= x.shape[1] else x.T
+    values = np.linalg.svd(np.linalg.qr(tall / scale, mode="r"), compute_uv=False)
+    return values * scale, int(np.sum(values > values[0] * max(x.shape) * EPS)) if values[0] > 0 else 0
+
+
+def _angles(x: np.ndarray, sign: np.ndarray, size: np.ndarray) -> dict:
+    """Extremes over all pairs i < k, one pass over the blocks of cosines."""
+    u = _gram.unit_rows(x)
+    n = x.shape[0]
+    mu, mu_pair, top, top_pair, p, below = np.inf, None, -1.0, None, 0.0, 0
+    close: dict[float, list[np.ndarray]] = {1.0: [], -1.0: []}
+    for first, cos, later in _gram.cosine_blocks(u):
+        last = first + cos.shape[0]
+        cos[~later] = 0.0
+        for s in close:
+            pairs = np.argwhere(s * cos > 1.0 - _gram.NEAR) + first
+            close[s].append(pairs[_gram.chord(u, pairs[:, 0], pairs[:, 1], s) <= PARALLEL])
+        signed = cos * sign[first:last, None] * sign[first:]
+        below += int(np.sum(signed < 0))
+        signed[~later] = np.inf
+        k = int(np.argmin(signed))
+        if signed.flat[k] < mu:
+            mu, mu_pair = float(signed.flat[k]), _pair(k, signed.shape, first)
+        cos = np.abs(cos, out=cos)
+        k = int(np.argmax(np.where(later, cos, -1.0)))
+        if later.flat[k] and cos.flat[k] > top:
+            top, top_pair = float(cos.flat[k]), _pair(k, cos.shape, first)
+        cos *= size[first:last, None] * size[first:]
+        p = max(p, float(cos.max()))
+    parallel, opposite = np.concatenate(close[1.0]), np.concatenate(close[-1.0])
+    equal = np.all(x[parallel[:, 0]] == x[parallel[:, 1]], axis=1)
+    return dict(
+        mu=None if mu_pair is None else mu,
+        mu_pair=mu_pair,
+        negative_pairs=None if n < 2 else below / (n * (n - 1) / 2),
+        max_cos=None if top_pair is None else top,
+        max_cos_pair=top_pair,
+        p=p,
+        defect=max(p, float(np.max(np.abs(size**2 - 1.0)))),
+        duplicates=_pairs(parallel[equal]),
+        parallel=_pairs(parallel),
+        opposite=_pairs(opposite),
+    )
+
+
+def _pair(flat: int, shape: tuple[int, ...], first: int) -> tuple[int, int]:
+    i, k = np.unravel_index(flat, shape)
+    return int(i) + first, int(k) + first
+
+
+def _pairs(found: np.ndarray) -> Pairs:
+    return Pairs(len(found), tuple((int(i), int(k)) for i, k in found[:EXAMPLES]))
+
+
+def _assumptions(about: Description, y: np.ndarray, singular: np.ndarray) -> tuple[Assumption, ...]:
+    n, d = about.n, about.d
+    rounding = (n + d) * EPS  # of an inner product of d terms, and of a computed orthonormal basis of n rows
+    larger = max(about.pull_plus, about.pull_minus)
+    pair = about.mu_pair and f"worst pair: rows {about.mu_pair[0]} and {about.mu_pair[1]}"
+    spread = about.kappa * about.ratio**2 if about.kappa > 0 else 0.0
+    signs = float(np.max(np.abs(np.abs(y) - 1.0)))
+    return (
+        Assumption("boursier2022", "A1", "orthonormal rows, max |XX'-I|", about.defect, "<=", 0.0, rounding),
+        Assumption("boursier2022", "A1, any norms", "orthogonal rows, max |cos|", about.max_cos or 0.0, "<=", 0.0, rounding),
+        Assumption("boursier2022", "A2, labels", "no zero label, min |y|", float(np.min(np.abs(y))), ">", 0.0),
+        Assumption(
+            "boursier2022",
+            "A2, pulls",
+            "|D+| and |D-| differ, gap over the larger",
+            _over(abs(about.pull_plus - about.pull_minus), larger),
+            ">",
+            0.0,
+            rounding,
+        ),
+        Assumption("min2024", "labels", "labels +-1, max ||y|-1|", signs, "<=", 0.0),
+        Assumption("min2024", "Assumption 1", "orthogonally separable, mu", about.mu, ">", 0.0, rounding, pair or "needs two rows"),
+        Assumption("kou2023", "labels", "labels +-1, max ||y|-1|", signs, "<=", 0.0),
+        Assumption(
+            "kou2023",
+            "data",
+            "nearly orthogonal, kappa R^2",
+            spread,
+            "<=",
+            # Exactly orthogonal data pass whatever the constant is.
+            0.0 if spread <= n * rounding else None,
+            n * rounding,
+            "must be small enough (leaky slope g: divided by g^4); the paper never says how small",
+        ),
+        Assumption("kou2023", "independent rows", "n - rank", float(n - about.rank), "<=", 0.0),
+        Assumption("kou2023", "Gershgorin", "diagonally dominant Gram matrix, (n-1) p / min |x|^2", about.kappa * (n - 1) / n, "<", 1.0),
+        _gaussian(singular, n, d),
+        Assumption("lee2023", "labels", "labels of one neuron are not negative, min y", float(y.min()), ">=", 0.0),
+    )
+
+
+def _gaussian(singular: np.ndarray, n: int, d: int) -> Assumption:
+    """Lee et al. take x ~ N(0, I): for such rows sqrt(n) - sqrt(d) - 4 < s(X) < sqrt(n) + sqrt(d) + 4 but for 0.07% of draws."""
+    edge = (np.sqrt(n) + np.sqrt(d) + 4.0) ** 2 / n - 1.0
+    moment = float(max(abs(singular[0] ** 2 / n - 1.0), abs(singular[-1] ** 2 / n - 1.0))) if n >= d else None
+    note = "0.07% of Gaussian draws exceed the bound" if n >= d else "needs n >= d"
+    return Assumption("lee2023", "Gaussian inputs", "second moment, |X'X/n - I|", moment, "<=", float(edge), 0.0, note)

@@ -1,0 +1,111 @@
+"""Data made from other data; each function is the method of `Data` with its name."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from reluflow._checks import as_finite, number, whole
+from reluflow.data import _gram
+from reluflow.data.core import PARALLEL, Data
+
+MANY_LABELS = 20
+
+
+def _named(data: Data, what: str) -> str:
+    return f"{data.name}, {what}" if data.name else ""
+
+
+def with_bias(data: Data, value: float) -> Data:
+    value = number("value", value, rule="finite and not 0", ok=lambda v: np.isfinite(v) and v != 0, hint="try 1.0")
+    return Data(np.column_stack([data.x, np.full(data.n, value)]), data.y, name=_named(data, "with bias"))
+
+
+def centred(data: Data, mean) -> Data:
+    if mean is None:
+        mean = data.x.mean(axis=0)
+    mean = as_finite("mean", mean, ndim=1, hint="give one number per column, such as `train.x.mean(axis=0)`")
+    if mean.shape != (data.d,):
+        raise ValueError(f"`mean` must have one number per column ({data.d}), got {mean.shape[0]}: use the training mean.")
+    return Data(data.x - mean, data.y, name=_named(data, "centred"))
+
+
+def normalised(data: Data) -> Data:
+    zero = np.flatnonzero(~np.any(data.x, axis=1))
+    if len(zero):
+        raise ValueError(
+            f"Rows must not be zero to be normalised, got x[{zero[0]}] = 0: "
+            "drop it with `data.subset(data.x.any(axis=1))`."
+        )
+    return Data(_gram.unit_rows(data.x), data.y, name=_named(data, "normalised"))
+
+
+def flipped(data: Data) -> Data:
+    return Data(data.x, 0.0 - data.y, name=_named(data, "flipped"))
+
+
+def merged(data: Data, angle: float) -> Data:
+    angle = number(
+        "angle", angle, rule="in [0, pi/2)", ok=lambda v: 0.0 <= v < np.pi / 2, hint="radians; 1e-3 merges near copies"
+    )
+    first, place = np.unique(_chains(_gram.unit_rows(data.x), 2 * np.sin(angle / 2) + PARALLEL), return_inverse=True)
+    size = np.bincount(place)
+    x, y = np.zeros((len(size), data.d)), np.zeros(len(size))
+    np.add.at(x, place, data.x)
+    np.add.at(y, place, data.y)
+    return Data(x / size[:, None], y / size, name=_named(data, f"merged at {angle:g}"))
+
+
+def _chains(u: np.ndarray, reach: float) -> np.ndarray:
+    """For each row of `u` the first row of its group; a chord of at most `reach` links two rows, zero rows stand alone."""
+    n = u.shape[0]
+    alive = np.any(u, axis=1)
+    group = np.arange(n)
+    for first, cosines, later in _gram.cosine_blocks(u):
+        gap = 2.0 - 2.0 * cosines - reach**2  # chord^2 - reach^2, to about NEAR
+        rows, cols = np.nonzero(later & (gap <= _gram.NEAR))
+        doubtful = gap[rows, cols] > -_gram.NEAR
+        rows, cols = rows + first, cols + first
+        keep = alive[rows] & alive[cols]
+        keep[doubtful] &= _gram.chord(u, rows[doubtful], cols[doubtful]) <= reach
+        # Folding each block into the forest found so far keeps memory at n links.
+        i, k = np.concatenate([rows[keep], np.arange(n)]), np.concatenate([cols[keep], group])
+        labels = connected_components(coo_array((np.ones(len(i), bool), (i, k)), shape=(n, n)), directed=False)[1]
+        # The first row of a group is its name, so (row, name) is again a link.
+        group = np.unique(labels, return_index=True)[1][labels]
+    return group
+
+
+def subset(data: Data, rows) -> Data:
+    rows = np.asarray(rows)
+    if rows.dtype == bool:
+        if rows.shape != (data.n,):
+            raise ValueError(f"A mask `rows` must have one entry per row ({data.n}), got shape {rows.shape}.")
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
+        raise ValueError(
+            f"`rows` must be a list of row numbers or a mask that keeps at least one row, got {rows.dtype} of shape {rows.shape}."
+        )
+    bad = rows[(rows < -data.n) | (rows >= data.n)]
+    if len(bad):
+        raise ValueError(f"`rows` must lie in 0..{data.n - 1}, got {bad[0]}: count rows from 0.")
+    return Data(data.x[rows], data.y[rows], name=_named(data, f"{len(rows)} rows"))
+
+
+def split(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
+    fraction = number("fraction", fraction, rule="in (0, 1)", ok=lambda v: 0 < v < 1, hint="the training share, try 0.8")
+    seed = whole("seed", seed, least=0, hint="any non-negative seed")
+    rng = np.random.default_rng([seed, 1])
+    values = np.unique(data.y)
+    pools = [np.arange(data.n)] if len(values) > MANY_LABELS else [np.flatnonzero(data.y == v) for v in values]
+    train = np.zeros(data.n, dtype=bool)
+    for pool in pools:
+        train[rng.permutation(pool)[: round(fraction * len(pool))]] = True
+    if train.all() or not train.any():
+        raise ValueError(
+            f"`fraction` must leave rows on both sides, got {fraction:g} of {data.n} rows: give more rows or another fraction."
+        )
+    return tuple(
+        Data(data.x[side], data.y[side], name=_named(data, what)) for side, what in ((train, "train"), (~train, "test"))
+    )  # type: ignore[return-value]

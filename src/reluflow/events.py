@@ -1,0 +1,61 @@
+"""The table of what happened to which neuron at which datum, and when."""
+
+from __future__ import annotations
+
+import numpy as np
+
+KINDS = ("on", "off", "slide", "release_on", "release_off", "dead", "sign", "origin")
+# A row on the far side of a shared hyperplane sees the same event the other way round.
+MIRROR = np.array([1, 0, 2, 4, 3, 5, 6, 7])
+
+
+class Events:
+    """Columns `t`, `log_t`, `neuron`, `datum` (-1 if none), `kind`, `unique`; rows in order of time, simultaneous ones sharing `t`."""
+
+    def __init__(self, t, log_t, neuron, datum, code, unique):
+        self.t, self.log_t = np.asarray(t, float), np.asarray(log_t, float)
+        self.neuron, self.datum = np.asarray(neuron, np.int64), np.asarray(datum, np.int64)
+        self.code, self.unique = np.asarray(code, np.int64), np.asarray(unique, bool)
+
+    @property
+    def kind(self) -> np.ndarray:
+        return np.array(KINDS)[self.code]
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __getitem__(self, which) -> Events:
+        """Rows by mask, slice or index array, or by the name of a kind: `events["slide"]`."""
+        if isinstance(which, str):
+            if which not in KINDS:
+                raise KeyError(f"An event kind must be one of {', '.join(KINDS)}, got {which!r}.")
+            which = self.code == KINDS.index(which)
+        cols = (self.t, self.log_t, self.neuron, self.datum, self.code, self.unique)
+        return Events(*(np.atleast_1d(c[which]) for c in cols))
+
+    def counts(self) -> dict[str, int]:
+        """How many of each kind, kinds without any left out."""
+        found = np.bincount(self.code, minlength=len(KINDS))
+        return {name: int(k) for name, k in zip(KINDS, found, strict=True) if k}
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{k} {name}" for name, k in self.counts().items())
+        return f"Events({len(self)}: {parts})" if len(self) else "Events(none)"
+
+    @classmethod
+    def from_surfaces(cls, rows: np.ndarray, times, pack, kept) -> Events:
+        """From the kernels' rows (clock, neuron, surface, kind, unique): one row per datum of each surface."""
+        order = np.argsort(pack.surf, kind="stable")
+        starts = np.searchsorted(pack.surf[order], np.arange(pack.e.shape[0] + 1))
+        surface = rows[:, 2].astype(np.int64)
+        size = np.where(surface >= 0, starts[surface + 1] - starts[surface], 1) if len(rows) else np.zeros(0, np.int64)
+        back = np.repeat(np.arange(len(rows)), size)
+        within = np.arange(len(back)) - np.repeat(np.cumsum(size) - size, size)
+        on_data = surface[back] >= 0
+        local = order[np.where(on_data, starts[surface[back]] + within, 0)] if len(order) else np.zeros(len(back), np.int64)
+        code = rows[back, 3].astype(np.int64)
+        far = on_data & (pack.alpha[local] < 0) if len(order) else on_data
+        code = np.where(far, MIRROR[code], code)
+        datum = np.where(on_data, kept[local] if len(kept) else -1, -1)
+        t, log_t = times(rows[back, 0])
+        return cls(t, log_t, rows[back, 1], datum, code, rows[back, 4] > 0.5)

@@ -1,0 +1,142 @@
+r"""Where training starts: mantissas with log scales beside them, so that e^-100000 is ordinary input.
+
+    w_j = e^{log_scale_j} W_j,     a_j = e^{log_scale_a_j} A_j
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reluflow._checks import as_finite, whole
+
+LOG_MAX = 300.0  # e^{2 * 300} still has room below the largest float64
+LOG_MIN = -1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Params:
+    """Weights `w` (width, dim) and `a` (width,), each row times e^`log_scale` (a number, or one per neuron).
+
+    `log_scale_a` is needed only when the two layers have different scales; left out, it equals `log_scale`.
+    """
+
+    w: np.ndarray
+    a: np.ndarray
+    log_scale: float | np.ndarray = 0.0
+    log_scale_a: float | np.ndarray | None = None
+
+    def __post_init__(self):
+        w = as_finite("w", self.w, ndim=2, hint="give one row per neuron, shape (width, dim)")
+        a = as_finite("a", self.a, ndim=1, hint="give one output weight per neuron, shape (width,)")
+        if w.shape[0] == 0 or w.shape[1] == 0:
+            raise ValueError(f"`w` must have at least one neuron and one column, got shape {w.shape}.")
+        if a.shape[0] != w.shape[0]:
+            raise ValueError(f"`a` must have one entry per row of `w`, got {a.shape[0]} for {w.shape[0]} neurons.")
+        object.__setattr__(self, "w", w)
+        object.__setattr__(self, "a", a)
+        for name in ("log_scale", "log_scale_a"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _log_scale(name, value, w.shape[0]))
+        for array in (w, a):
+            array.setflags(write=False)
+
+    @property
+    def width(self) -> int:
+        return self.w.shape[0]
+
+    @property
+    def dim(self) -> int:
+        return self.w.shape[1]
+
+    @property
+    def log_scales(self) -> tuple[np.ndarray, np.ndarray]:
+        """The log scales of the rows of `w` and of `a`, one per neuron each."""
+        log_w = np.broadcast_to(np.asarray(self.log_scale, dtype=float), (self.width,)).copy()
+        if self.log_scale_a is None:
+            return log_w, log_w.copy()
+        return log_w, np.broadcast_to(np.asarray(self.log_scale_a, dtype=float), (self.width,)).copy()
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """True weights (w, a) as plain arrays; one sentence if they underflow."""
+        log_w, log_a = self.log_scales
+        w, a = self.w * np.exp(log_w)[:, None], self.a * np.exp(log_a)
+        lost = np.any((w == 0) & (self.w != 0)) or np.any((a == 0) & (self.a != 0))
+        if lost:
+            low = float(min(log_w.min(), log_a.min()))
+            raise ValueError(
+                f"Plain weights must not underflow, got log scale {low:.6g}: read the mantissas `w`, `a` with `log_scales`."
+            )
+        return w, a
+
+    def __repr__(self) -> str:
+        log_w, log_a = self.log_scales
+        low, high = min(log_w.min(), log_a.min()), max(log_w.max(), log_a.max())
+        span = f"{low:.6g}" if low == high else f"{low:.6g}..{high:.6g}"
+        return f"Params(width={self.width}, dim={self.dim}, log_scale={span})"
+
+
+def _log_scale(name: str, value, width: int):
+    array = as_finite(name, value, hint="give one number, or one per neuron")
+    if array.shape not in ((), (width,)):
+        raise ValueError(f"`{name}` must be one number or one per neuron ({width}), got shape {array.shape}.")
+    if np.any(array > LOG_MAX) or np.any(array < LOG_MIN):
+        bad = array[(array > LOG_MAX) | (array < LOG_MIN)].flat[0]
+        raise ValueError(
+            f"`{name}` must lie in [{LOG_MIN:.0f}, {LOG_MAX:.0f}], got {bad:.6g}: it is the natural logarithm of the scale, "
+            "so e^300 already overflows the outputs; try -10."
+        )
+    if array.shape == ():
+        return float(array)
+    array.setflags(write=False)
+    return array
+
+
+def _draw(width, dim, seed):
+    width = whole("width", width, least=1, hint="a network needs at least one neuron")
+    dim = whole("dim", dim, least=1, hint="use `dim=data.d`")
+    seed = whole("seed", seed, least=0, hint="any non-negative seed")
+    return width, dim, np.random.default_rng(seed)
+
+
+def balanced(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, signs=None) -> Params:
+    """Gaussian rows g_j with a_j = s_j |w_j|, both layers times e^`log_scale`; `signs` fixes the s_j instead of drawing them."""
+    width, dim, rng = _draw(width, dim, seed)
+    g = rng.normal(size=(width, dim))
+    s = rng.choice([-1.0, 1.0], size=width) if signs is None else _signs(signs, width)
+    return Params(g, s * np.linalg.norm(g, axis=1), log_scale=log_scale)
+
+
+def gaussian(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, log_scale_a: float | None = None) -> Params:
+    """Independent standard normal entries in both layers, times e^`log_scale` (the output layer times e^`log_scale_a`)."""
+    width, dim, rng = _draw(width, dim, seed)
+    w = rng.normal(size=(width, dim))
+    return Params(w, rng.normal(size=width), log_scale=log_scale, log_scale_a=log_scale_a)
+
+
+def fixed_output(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, signs=None) -> Params:
+    """Gaussian rows times e^`log_scale` with output weights +-1/width, for training the first layer alone.
+
+    The signs are half plus, half minus (an odd one out is plus); `signs` gives others.
+    """
+    width, dim, rng = _draw(width, dim, seed)
+    w = rng.normal(size=(width, dim))
+    half = np.where(np.arange(width) < (width + 1) // 2, 1.0, -1.0)
+    s = half if signs is None else _signs(signs, width)
+    return Params(w, s / width, log_scale=log_scale, log_scale_a=0.0)
+
+
+def arrays(w, a, log_scale: float = 0.0) -> Params:
+    """Given weights `w` (width, dim) and `a` (width,), times e^`log_scale`."""
+    return Params(w, a, log_scale=log_scale)
+
+
+def _signs(signs, width: int) -> np.ndarray:
+    s = as_finite("signs", signs, ndim=1, hint="give +1 or -1 per neuron")
+    if s.shape != (width,) or not np.all(np.abs(s) == 1.0):
+        raise ValueError(f"`signs` must be {width} numbers +1 or -1, got {np.array2string(s, threshold=8)}.")
+    return s
+
+

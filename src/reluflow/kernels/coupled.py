@@ -1,0 +1,785 @@
+"""All neurons together: order-8 steps with bits frozen, every crossing and every release located, then resolved.
+
+A step is taken as if no bit changed. If afterwards some <q_j, e_k> has the wrong sign, or a held surface wants to let go, the
+earliest such moment is found on the dense output, the step is taken again up to it, and `slide.resolve` decides what happens.
+Errors are measured per neuron on (q, b, c), so relative to its own scale, and on the outputs.
+"""
+
+import numpy as np
+
+from reluflow.kernels import slide
+from reluflow.kernels._jit import jit
+from reluflow.kernels.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, field, outputs, stiffness
+from reluflow.kernels.tableau import DENSE, E3, E5, STAGES, A, C
+
+RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM = 0, 1, 2, 3, 4, 5, 6
+
+# Places in the control arrays.
+CLOCK, STEP, END, RTOL, LOSS0, REST, NEAREST, RATE = 0, 1, 2, 3, 4, 5, 6, 7
+N_STEPS, N_REJECTED, N_EVENTS, EV_USED, CK_USED, FR_NEXT, FR_USED, N_FIELDS, BAD, STRIDE, TICK = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+
+SAME_INSTANT = 1e-13  # |<q, e>| / |q| that counts as being on the surface with another event
+LEFT = 1e-11  # a neuron has clearly left a surface
+STABLE = 4.0  # step times fastest rate; the pair is stable to about 6
+
+
+@jit
+def clock_shift(pk, clock):
+    """The s of `field`: the clock itself for exponential tails, 0 for the square loss, whose clock is t."""
+    return 0.0 if pk.loss == SQUARE else clock
+
+
+@jit
+def settle(pk, st, y):
+    """Puts a state back on what it must satisfy: held surfaces, the invariant a^2 - |w|^2, |q|^2 + b^2 = 2."""
+    m = st.sign.size
+    r = pk.e.shape[1]
+    for j in range(m):
+        if st.dead[j] == 1:
+            continue
+        q = y[j * r : (j + 1) * r]
+        for p in range(st.slid[j]):
+            z = st.basis[j, p]
+            dot = 0.0
+            for i in range(r):
+                dot += z[i] * q[i]
+            for i in range(r):
+                q[i] -= dot * z[i]
+        if pk.first == 1:
+            continue
+        b = y[m * r + j]
+        if st.delta_sign[j] != 0.0:
+            c = y[m * r + m + j]
+            ratio = 0.5 * st.delta_sign[j] * np.exp(st.delta_log[j] - 2.0 * c)
+            if abs(b * b - 1.0) < 0.5:
+                b = np.sign(b) * np.sqrt(max(0.0, 1.0 + ratio))
+                y[m * r + j] = b
+            else:
+                y[m * r + m + j] = 0.5 * (st.delta_log[j] - np.log(2.0 * abs(b * b - 1.0)))
+        size = 0.0
+        for i in range(r):
+            size += q[i] * q[i]
+        if size > 0.0:
+            factor = np.sqrt(max(0.0, 2.0 - b * b) / size)
+            for i in range(r):
+                q[i] *= factor
+
+
+@jit
+def stages(pk, st, clock, h, K, y1, wk):
+    """The step of size h from st.y, given K[0]: fills K[1:12] and y1, settled."""
+    y = st.y
+    size = y.size
+    for a in range(1, STAGES + 1):
+        y1[:] = y
+        for b in range(a):
+            w = A[a, b]
+            if w != 0.0:
+                w *= h
+                k = K[b]
+                for i in range(size):
+                    y1[i] += w * k[i]
+        if a < STAGES:
+            field(pk, y1, clock_shift(pk, clock + C[a] * h), st.bits, st.code, st.dead, st.slid, st.basis, K[a], wk)
+    settle(pk, st, y1)
+
+
+@jit
+def error(pk, st, K, h, rtol, loss0, wk, e5, e3):
+    """The step's error over its tolerance: the worst neuron, the energy, and the outputs where cancellation may hide."""
+    m = st.sign.size
+    r = pk.e.shape[1]
+    size = st.y.size
+    for i in range(size):
+        a5 = 0.0
+        a3 = 0.0
+        for p in range(STAGES):
+            a5 += E5[p] * K[p, i]
+            a3 += E3[p] * K[p, i]
+        e5[i] = h * a5
+        e3[i] = h * a3
+    worst = 0.0
+    loud = 0.0
+    for j in range(m):
+        if st.dead[j] == 1:
+            continue
+        s5 = 0.0
+        s3 = 0.0
+        norm = 0.0
+        for i in range(j * r, (j + 1) * r):
+            s5 += e5[i] * e5[i]
+            s3 += e3[i] * e3[i]
+            norm += max(abs(st.y[i]), abs(st.y[i] + h * K[0, i])) ** 2
+        amp = abs(st.y[m * r + j]) * np.exp(2.0 * st.y[m * r + m + j]) * np.sqrt(norm)
+        if pk.first == 1:
+            s5 /= norm
+            s3 /= norm
+        else:
+            s5 += e5[m * r + j] ** 2 + e5[m * r + m + j] ** 2
+            s3 += e3[m * r + j] ** 2 + e3[m * r + m + j] ** 2
+        loud += amp
+        if s5 > 0.0:
+            worst = max(worst, s5 / np.sqrt(s5 + 0.01 * s3))
+    last = size - 1
+    if e5[last] != 0.0 and loss0 > 0.0:
+        worst = max(worst, (e5[last] ** 2 / np.sqrt(e5[last] ** 2 + 0.01 * e3[last] ** 2)) / loss0)
+    top = 0.0
+    for i in range(pk.alpha.size):
+        top = max(top, abs(pk.alpha[i]))
+    if loud * top > 2.0:
+        worst = max(worst, output_error(pk, st, wk, e5))
+    return worst / rtol
+
+
+@jit
+def output_error(pk, st, wk, e5):
+    """Effect of the state error e5 on the outputs, relative to max(1, |f|). Uses the last wk.u as the place to linearise."""
+    m, big = st.bits.shape
+    r = pk.e.shape[1]
+    acc = wk.acc
+    acc[:] = 0.0
+    for j in range(m):
+        if st.dead[j] == 1:
+            continue
+        b, e2c = st.y[m * r + j], np.exp(2.0 * st.y[m * r + m + j])
+        if e2c < 1e-16:
+            continue
+        db, dc = e5[m * r + j], e5[m * r + m + j]
+        for k in range(big):
+            if (st.code[j, k] & 3) >= SLID:
+                continue
+            du = 0.0
+            for i in range(r):
+                du += e5[j * r + i] * pk.e[k, i]
+            change = e2c * (b * du + wk.u[j, k] * (db + 2.0 * b * dc))
+            acc[0, k] += st.bits[j, k] * change
+            acc[1, k] += change
+    worst = 0.0
+    for i in range(pk.alpha.size):
+        k = pk.surf[i]
+        a = pk.alpha[i]
+        df = a * acc[0, k] if a > 0 else a * ((1.0 + pk.slope) * acc[1, k] - acc[0, k])
+        worst = max(worst, abs(df) / max(1.0, abs(wk.f[i])))
+    return worst
+
+
+@jit
+def dense(pk, st, clock, h, K, y1, tmp, wk, P):
+    """Coefficients of the order-7 interpolant over the step just taken; expects K[12] = field(y1)."""
+    y = st.y
+    size = y.size
+    for a in range(13, 16):
+        tmp[:] = y
+        for b in range(a):
+            w = A[a, b]
+            if w != 0.0:
+                for i in range(size):
+                    tmp[i] += h * w * K[b, i]
+        field(pk, tmp, clock_shift(pk, clock + C[a] * h), st.bits, st.code, st.dead, st.slid, st.basis, K[a], wk)
+    for i in range(size):
+        d = y1[i] - y[i]
+        P[0, i] = d
+        P[1, i] = h * K[0, i] - d
+        P[2, i] = 2.0 * d - h * (K[12, i] + K[0, i])
+        for p in range(4):
+            total = 0.0
+            for b in range(16):
+                total += DENSE[p, b] * K[b, i]
+            P[3 + p, i] = h * total
+
+
+@jit
+def interpolate(start, P, x):
+    """Value at fraction x of the step of a scalar with coefficients P (7,)."""
+    v = 0.0
+    for p in range(6, -1, -1):
+        v = (v + P[p]) * (x if p % 2 == 0 else 1.0 - x)
+    return start + v
+
+
+@jit
+def first_violation(start, P, side, grain):
+    """Smallest fraction at which side * value < -grain, to rounding; 2 if none is seen."""
+    lo, hi = 0.0, 2.0
+    for p in range(1, 17):
+        x = p / 16.0
+        if side * interpolate(start, P, x) < -grain:
+            hi = x
+            break
+        lo = x
+    if hi > 1.0:
+        return 2.0
+    for _ in range(60):
+        mid = 0.5 * (lo + hi)
+        if mid == lo or mid == hi:
+            break
+        if side * interpolate(start, P, mid) < -grain:
+            hi = mid
+        else:
+            lo = mid
+    return hi
+
+
+@jit
+def surface_poly(pk, P, j, k, r, out):
+    """The interpolant of <q_j, e_k>."""
+    for p in range(7):
+        total = 0.0
+        for i in range(r):
+            total += P[p, j * r + i] * pk.e[k, i]
+        out[p] = total
+
+
+@jit
+def normal_rate(pk, k_row, u, j, k, m, r):
+    """Rate of <w_j, e_k> over e^c, from the velocity of (q, c): zero exactly where the data cannot move it."""
+    total = 0.0
+    for i in range(r):
+        total += k_row[j * r + i] * pk.e[k, i]
+    return total + k_row[m * r + m + j] * u
+
+
+@jit
+def speed(k_row, j, m, r):
+    """Rate at which neuron j turns and grows."""
+    total = k_row[m * r + m + j] ** 2
+    for i in range(j * r, (j + 1) * r):
+        total += k_row[i] ** 2
+    return np.sqrt(total)
+
+
+@jit
+def norm_q(y, j, r):
+    total = 0.0
+    for i in range(j * r, (j + 1) * r):
+        total += y[i] * y[i]
+    return np.sqrt(total)
+
+
+@jit
+def suspects(pk, st, y1, h, K, u0, u1, who, where):
+    """Pairs (neuron, surface) that may have crossed in the step; surface -1 stands for a change of sign of b.
+
+    A wrong sign without a force that could have made it is rounding: such a coordinate is put back on its surface.
+    """
+    m, big = st.bits.shape
+    r = pk.e.shape[1]
+    count = 0
+    for j in range(m):
+        if st.dead[j] == 1:
+            continue
+        if pk.first == 0 and st.delta_sign[j] != 0.0 and y1[m * r + j] * st.sign[j] < 0.0:
+            who[count], where[count] = j, -1
+            count += 1
+        if pk.slope == 1.0:
+            continue
+        q1 = norm_q(y1, j, r)
+        v0, v1 = speed(K[0], j, m, r), speed(K[12], j, m, r)
+        for k in range(big):
+            kind = st.code[j, k] & 3
+            if kind >= SLID:
+                continue
+            side = 1.0 if kind == ON else -1.0
+            a, b = side * u0[j, k], side * u1[j, k]
+            fresh = st.code[j, k] >= FRESH
+            if b < (-0.1 * LEFT * q1 if fresh else 0.0):
+                grain0, grain1 = 1e-13 * v0, 1e-13 * v1
+                towards = side * normal_rate(pk, K[12], u1[j, k], j, k, m, r) < -grain1
+                towards = towards or side * normal_rate(pk, K[0], u0[j, k], j, k, m, r) < -grain0
+                if towards:
+                    who[count], where[count] = j, k
+                    count += 1
+                elif b > -1e-6 * q1:
+                    for i in range(r):
+                        y1[j * r + i] -= u1[j, k] * pk.e[k, i]
+                    u1[j, k] = 0.0
+                continue
+            if fresh or min(a, b) > h * max(v0, v1):
+                continue
+            # Both ends on the right side: may the cubic through them dip below zero?
+            da = side * h * normal_plain(pk, K[0], j, k, r)
+            db = side * h * normal_plain(pk, K[12], j, k, r)
+            if da < 0.0 < db and hermite_minimum(a, b, da, db) < 0.05 * min(a, b):
+                who[count], where[count] = j, k
+                count += 1
+    return count
+
+
+@jit
+def normal_plain(pk, k_row, j, k, r):
+    total = 0.0
+    for i in range(r):
+        total += k_row[j * r + i] * pk.e[k, i]
+    return total
+
+
+@jit
+def hermite_minimum(a, b, da, db):
+    """Smallest value on [0, 1] of the cubic with these end values and slopes, da < 0 < db."""
+    c3 = 2.0 * (a - b) + da + db
+    c2 = -3.0 * (a - b) - 2.0 * da - db
+    lo, hi = 0.0, 1.0
+    for _ in range(30):
+        x = 0.5 * (lo + hi)
+        if da + x * (2.0 * c2 + 3.0 * c3 * x) < 0.0:
+            lo = x
+        else:
+            hi = x
+    return a + lo * (da + lo * (c2 + lo * c3))
+
+
+@jit
+def margin_at(pk, st, clock, h, x, P, tmp, out, wk, noises, idx):
+    """Smallest release margin at fraction x of the step."""
+    for i in range(tmp.size):
+        tmp[i] = interpolate(st.y[i], P[:, i], x)
+    field(pk, tmp, clock_shift(pk, clock + x * h), st.bits, st.code, st.dead, st.slid, st.basis, out, wk)
+    return slide.margins(pk, st, wk, noises, idx)
+
+
+@jit
+def first_release(pk, st, clock, h, hi, m0, P, tmp, out, wk, noises, idx):
+    """The fraction in (0, hi] at which a held surface first lets go, given that one has at hi: (x, neuron, surface, side)."""
+    lo, flo = 0.0, max(m0, 0.0)
+    fhi, wj, wkk, side = margin_at(pk, st, clock, h, hi, P, tmp, out, wk, noises, idx)
+    last = 0
+    for _ in range(60):
+        if hi - lo < 1e-14 or abs(fhi) < 1e-13:
+            break
+        x = (lo * fhi - hi * flo) / (fhi - flo)
+        if not lo < x < hi or last > 2 or last < -2:
+            x = 0.5 * (lo + hi)
+        fx, a, b, c = margin_at(pk, st, clock, h, x, P, tmp, out, wk, noises, idx)
+        if fx < 0.0:
+            hi, fhi, wj, wkk, side = x, fx, a, b, c
+            last = min(last, 0) - 1
+        else:
+            lo, flo = x, fx
+            last = max(last, 0) + 1
+    return hi, wj, wkk, side
+
+
+@jit
+def record(ev, ci, cf, j, k, kind, unique):
+    row = ci[EV_USED]
+    ev[row, 0] = cf[CLOCK]
+    ev[row, 1] = j
+    ev[row, 2] = k
+    ev[row, 3] = kind
+    ev[row, 4] = 1.0 if unique else 0.0
+    ci[EV_USED] += 1
+    ci[N_EVENTS] += 1
+
+
+@jit
+def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, force_unique):
+    """Resolves neuron j on its marked surfaces and records what changed."""
+    m, big = st.bits.shape
+    r = pk.e.shape[1]
+    old = st.code[j].copy()
+    unique, distance = slide.resolve(pk, st, j, mark, wk, noises)
+    unique = unique and force_unique
+    cf[NEAREST] = min(cf[NEAREST], distance)
+    for k in range(big):
+        if mark[k] == slide.ABSENT:
+            continue
+        kind = slide.change(old[k], st.code[j, k])
+        if kind >= 0 or not unique:
+            if kind < 0:
+                kind = slide.EV_OFF if (st.code[j, k] & 3) in (OFF, PINNED) else slide.EV_ON
+            record(ev, ci, cf, j, k, kind, unique)
+        q = st.y[j * r : (j + 1) * r]
+        if (st.code[j, k] & 3) < SLID:
+            u = 0.0
+            for i in range(r):
+                u += q[i] * pk.e[k, i]
+            for i in range(r):
+                q[i] -= u * pk.e[k, i]
+    if slide.is_dead(pk, st, j):
+        for k in range(big):
+            st.code[j, k] = OFF
+            st.bits[j, k] = 0.0
+        st.slid[j] = 0
+        st.dead[j] = 1
+        record(ev, ci, cf, j, -1, slide.EV_DEAD, True)
+    else:
+        slide.hold(pk, st, j)
+
+
+@jit
+def pass_origin(pk, st, j, velocity, wk, noises, ev, ci, cf):
+    """w_j = 0 while held: what lies ahead is read off the velocity, held surfaces are resolved anew. Never unique."""
+    m, big = st.bits.shape
+    r = pk.e.shape[1]
+    mark = np.zeros(big, np.int64)
+    for i in range(r):
+        st.y[j * r + i] = 0.0
+    for k in range(big):
+        if (st.code[j, k] & 3) >= SLID:
+            mark[k] = slide.HELD
+            continue
+        ahead = 0.0
+        for i in range(r):
+            ahead += velocity[j * r + i] * pk.e[k, i]
+        new = ON if ahead > 0.0 else OFF
+        kind = slide.change(st.code[j, k], new)
+        st.code[j, k] = new + FRESH
+        st.bits[j, k] = 1.0 if new == ON else pk.slope
+        if kind >= 0:
+            record(ev, ci, cf, j, k, kind, False)
+    record(ev, ci, cf, j, -1, slide.EV_ORIGIN, False)
+    settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, False)
+
+
+@jit
+def at_event(pk, st, K12, q0, pj, pk_, side, wk, noises, ev, ci, cf):
+    """Resolves everything that happens at this instant. (pj, pk_, side) is what was located: side -1 crossing or sign, 0/1/2/3 release.
+
+    `q0` are the norms |q_j| at the start of the step. Expects wk at the present state, with the bits from before.
+    """
+    m, big = st.bits.shape
+    r = pk.e.shape[1]
+    u = wk.u.copy()
+    slide.noise(pk, st.y, m, r, wk, noises)
+    mark = np.empty(big, np.int64)
+    resolution = 4.0 * 2.3e-16 * abs(cf[CLOCK])
+    for j in range(m):
+        if st.dead[j] == 1:
+            continue
+        mark[:] = slide.ABSENT
+        hit = False
+        size = norm_q(st.y, j, r)
+        primary = j == pj
+        if primary and pk_ >= 0 and st.slid[j] > 0 and side < 0 and size <= 1e-9 * q0[j]:
+            pass_origin(pk, st, j, K12, wk, noises, ev, ci, cf)
+            continue
+        unique = True
+        if pk.first == 0 and st.delta_sign[j] != 0.0 and ((primary and pk_ < 0) or st.y[m * r + j] * st.sign[j] < 0.0):
+            st.sign[j] = -st.sign[j]
+            st.y[m * r + j] = st.sign[j] * 1e-300
+            unique = st.slid[j] == 0
+            hit = not unique
+            record(ev, ci, cf, j, -1, slide.EV_SIGN, unique)
+        rate = speed(K12, j, m, r)
+        for k in range(big):
+            kind = st.code[j, k] & 3
+            if kind >= SLID:
+                mark[k] = slide.HELD
+                if primary and k == pk_:
+                    hit = True
+                    if side == 0:
+                        mark[k] = slide.FORCE_OFF
+                    elif side == 1:
+                        mark[k] = slide.FORCE_ON
+                continue
+            falling = kind == ON
+            if primary and k == pk_ and side < 0:
+                mark[k] = slide.FALLING if falling else slide.RISING
+                hit = True
+            elif pk.slope < 1.0 and abs(u[j, k]) <= SAME_INSTANT * size + resolution * rate and st.code[j, k] < FRESH:
+                v = normal_rate(pk, K12, u[j, k], j, k, m, r)
+                if (falling and v < -1e-13 * rate) or (not falling and v > 1e-13 * rate):
+                    mark[k] = slide.FALLING if falling else slide.RISING
+                    hit = True
+        if hit:
+            settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, unique)
+
+
+@jit
+def at_start(pk, st, wk, noises, ev, ci, cf):
+    """Bits at t = 0 from the signs of <q_j, e_k>; neurons starting on a surface are resolved."""
+    m, big = st.bits.shape
+    r = pk.e.shape[1]
+    for j in range(m):
+        size = norm_q(st.y, j, r)
+        for k in range(big):
+            u = 0.0
+            for i in range(r):
+                u += st.y[j * r + i] * pk.e[k, i]
+            st.code[j, k] = ON if u > 0.0 else OFF
+            st.bits[j, k] = 1.0 if u > 0.0 else pk.slope
+            if abs(u) <= 4.5e-16 * size:
+                st.code[j, k] = OFF
+                st.bits[j, k] = pk.slope
+        st.dead[j] = 0
+        st.slid[j] = 0
+    outputs(pk, st.y, st.bits, st.code, st.dead, wk)
+    field(pk, st.y, 0.0, st.bits, st.code, st.dead, st.slid, st.basis, st.y.copy(), wk)
+    slide.noise(pk, st.y, m, r, wk, noises)
+    mark = np.empty(big, np.int64)
+    for j in range(m):
+        size = norm_q(st.y, j, r)
+        if st.sign[j] == 0.0:
+            h = 0.0
+            for i in range(r):
+                h += wk.pull[j, i] * st.y[j * r + i]
+            st.sign[j] = 1.0 if h >= 0.0 else -1.0
+            st.y[m * r + j] = st.sign[j] * 1e-300
+        hit = False
+        for k in range(big):
+            mark[k] = slide.ABSENT
+            if abs(wk.u[j, k]) <= 4.5e-16 * size and pk.slope < 1.0:
+                mark[k] = slide.AT_START
+                hit = True
+        if hit:
+            settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, True)
+        elif slide.is_dead(pk, st, j):
+            st.dead[j] = 1
+            record(ev, ci, cf, j, -1, slide.EV_DEAD, True)
+
+
+@jit
+def restore(pk, st):
+    """Bits, dead flags and held bases from the codes, without touching y: how a checkpoint comes back."""
+    m, big = st.bits.shape
+    r = pk.e.shape[1]
+    for j in range(m):
+        for k in range(big):
+            st.bits[j, k] = 1.0 if (st.code[j, k] & 3) == ON else pk.slope
+        q = st.y[j * r : (j + 1) * r].copy()
+        slide.hold(pk, st, j)
+        st.y[j * r : (j + 1) * r] = q
+        st.dead[j] = 1 if slide.is_dead(pk, st, j) else 0
+
+
+@jit
+def resting(pk, st, K0, G, rest, wk):
+    """Whether nothing moves and nothing small grows: every pull is below `rest`, or belongs to a neuron that only shrinks.
+
+    A held neuron may sit at the unstable end of its line, w = -s D/|D|, and shrink for ever without turning.
+    """
+    m = st.sign.size
+    r = pk.e.shape[1]
+    for j in range(m):
+        if st.dead[j] == 1:
+            continue
+        size = 0.0
+        turn = 0.0
+        for i in range(r):
+            size += wk.pull[j, i] ** 2
+            turn += K0[j * r + i] ** 2
+        if np.sqrt(size) * np.exp(G) <= rest:
+            continue
+        if st.slid[j] > 0 and np.sqrt(turn) <= rest and K0[m * r + m + j] < 0.0 and pk.first == 0:
+            continue
+        return False
+    return True
+
+
+@jit
+def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, probe, ev, ck_f, ck_y, ck_code, fr_f, fr_y, fr_code):
+    """Up to `budget` steps; returns a status. Everything needed to go on is in st, cf, ci.
+
+    Frames asked for in `saves` (clock values, ascending) are written to fr_*; a checkpoint after every STRIDE-th step to ck_*.
+    """
+    m, big = st.bits.shape
+    r = pk.e.shape[1]
+    room = m * (big + 2)
+    noises = np.empty(big)
+    idx = np.empty(big, np.int64)
+    who, where = np.empty(m * (big + 1), np.int64), np.empty(m * (big + 1), np.int64)
+    poly = np.empty(7)
+    q0 = np.empty(m)
+    taken = 0
+    idle = 0
+    fresh_field = True
+    G = 0.0
+    while True:
+        clock = cf[CLOCK]
+        if fresh_field:
+            G = field(pk, st.y, clock_shift(pk, clock), st.bits, st.code, st.dead, st.slid, st.basis, K[0], wk)
+            ci[N_FIELDS] += 1
+            fresh_field = False
+        if not np.isfinite(np.sum(K[0])):
+            return NOT_FINITE
+        any_slid = False
+        for j in range(m):
+            if st.slid[j] > 0 and st.dead[j] == 0:
+                any_slid = True
+        margin0 = 1.0
+        if any_slid:
+            slide.noise(pk, st.y, m, r, wk, noises)
+            margin0, wj, wkk, side = slide.margins(pk, st, wk, noises, idx)
+            if margin0 < 0.0:
+                if ci[EV_USED] + room > ev.shape[0]:
+                    return FLUSH
+                for j in range(m):
+                    q0[j] = norm_q(st.y, j, r)
+                at_event(pk, st, K[0], q0, wj, wkk, side, wk, noises, ev, ci, cf)
+                fresh_field = True
+                idle += 1
+                if idle > 20 * room:
+                    return STORM
+                continue
+        if taken >= budget:
+            return RUNNING
+        if clock >= cf[END]:
+            while ci[FR_NEXT] < saves.size:
+                if ci[FR_USED] == fr_f.size:
+                    return FLUSH
+                row = ci[FR_USED]
+                fr_f[row] = clock
+                fr_y[row] = st.y
+                for j in range(m):
+                    for k in range(big):
+                        fr_code[row, j * big + k] = st.code[j, k]
+                ci[FR_USED] += 1
+                ci[FR_NEXT] += 1
+            return REACHED
+        if resting(pk, st, K[0], G, cf[REST], wk):
+            return STATIONARY
+        if ci[EV_USED] + room > ev.shape[0] or ci[CK_USED] == ck_y.shape[0] or ci[FR_USED] == fr_f.size:
+            return FLUSH
+        u0[:] = wk.u
+        # An explicit pair never settles unless kept inside its region of stability.
+        rate = stiffness(pk, st.y, clock_shift(pk, clock), st.bits, st.code, st.dead, st.slid, st.basis, probe, wk)
+        h = cf[STEP]
+        if rate * h > STABLE:
+            h = STABLE / rate
+        last = False
+        if clock + h >= cf[END] * (1.0 - 1e-15):
+            h = cf[END] - clock
+            last = True
+        # One step, shortened until its error fits.
+        while True:
+            taken += 1
+            ci[N_FIELDS] += STAGES - 1
+            stages(pk, st, clock, h, K, y1, wk)
+            err = error(pk, st, K, h, cf[RTOL], cf[LOSS0], wk, e5, e3)
+            if not np.isfinite(err):
+                err = 1e10
+            if err <= 1.0:
+                break
+            ci[N_REJECTED] += 1
+            h *= max(0.1, 0.9 * err**-0.125)
+            last = False
+            if clock + h == clock or h < 1e-300:
+                return STALLED
+        grow = min(5.0, max(0.2, 0.9 * max(err, 1e-10) ** -0.125))
+        new = cf[END] if last else clock + h
+        field(pk, y1, clock_shift(pk, new), st.bits, st.code, st.dead, st.slid, st.basis, K[12], wk)
+        ci[N_FIELDS] += 1
+        u1[:] = wk.u
+        margin1 = 1.0
+        if any_slid:
+            slide.noise(pk, y1, m, r, wk, noises)
+            margin1, _, _, _ = slide.margins(pk, st, wk, noises, idx)
+        count = suspects(pk, st, y1, h, K, u0, u1, who, where)
+        dips = any_slid and (margin1 < 0.0 or min(margin0, margin1) < 0.02 + 0.5 * abs(margin1 - margin0))
+        x, pj, pkk, side = 2.0, -1, -1, -1
+        if count > 0 or dips:
+            dense(pk, st, clock, h, K, y1, tmp, wk, P)
+            ci[N_FIELDS] += 3
+            for p in range(count):
+                j, k = who[p], where[p]
+                if k < 0:
+                    at = m * r + j
+                    xs = first_violation(st.y[at], P[:, at], st.sign[j], 0.0)
+                else:
+                    surface_poly(pk, P, j, k, r, poly)
+                    sgn = 1.0 if (st.code[j, k] & 3) == ON else -1.0
+                    grain = 0.1 * LEFT * norm_q(y1, j, r) if st.code[j, k] >= FRESH else 0.0
+                    xs = first_violation(u0[j, k], poly, sgn, grain)
+                if xs < x:
+                    x, pj, pkk, side = xs, j, k, -1
+            if dips:
+                hi = min(x, 1.0)
+                seen = 2.0
+                for part in range(1, 5):
+                    xs = hi * part / 4.0
+                    low, _, _, _ = margin_at(pk, st, clock, h, xs, P, tmp, e5, wk, noises, idx)
+                    ci[N_FIELDS] += 1
+                    if low < 0.0:
+                        seen = xs
+                        break
+                if seen < 2.0:
+                    x, pj, pkk, side = first_release(pk, st, clock, h, seen, margin0, P, tmp, e5, wk, noises, idx)
+        event = x <= 1.0
+        if event:
+            new = clock + x * h
+            last = False
+        # Frames inside the step: a step of their own, so that the run does not depend on what is saved.
+        full = True
+        while ci[FR_NEXT] < saves.size and saves[ci[FR_NEXT]] < new:
+            row = ci[FR_USED]
+            if row == fr_f.size:
+                full = False
+                break
+            at = max(saves[ci[FR_NEXT]], clock)
+            stages(pk, st, clock, at - clock, K, tmp, wk)
+            fr_f[row] = at
+            fr_y[row] = tmp
+            for j in range(m):
+                for k in range(big):
+                    fr_code[row, j * big + k] = st.code[j, k]
+            ci[FR_USED] += 1
+            ci[FR_NEXT] += 1
+            fresh_field = True
+        if not full:
+            # The step is taken again once there is room.
+            fresh_field = True
+            return FLUSH
+        ci[N_STEPS] += 1
+        if event:
+            for j in range(m):
+                q0[j] = norm_q(st.y, j, r)
+            part = x * h
+            if part > 0.0:
+                stages(pk, st, clock, part, K, y1, wk)
+                ci[N_FIELDS] += STAGES - 1
+            else:
+                y1[:] = st.y
+            field(pk, y1, clock_shift(pk, new), st.bits, st.code, st.dead, st.slid, st.basis, K[12], wk)
+            if side < 0:
+                # The located time is good to the step's error; one Newton step along the flow puts it on the surface.
+                if pkk < 0:
+                    miss, slope = y1[m * r + pj], K[12, m * r + pj]
+                else:
+                    miss, slope = wk.u[pj, pkk], normal_plain(pk, K[12], pj, pkk, r)
+                shift = -miss / slope if slope != 0.0 else 0.0
+                if abs(shift) <= 1e-4 * max(part, 1e-12 * abs(clock)) and new + shift > clock:
+                    for i in range(y1.size):
+                        y1[i] += shift * K[12, i]
+                    new += shift
+                    settle(pk, st, y1)
+            field(pk, y1, clock_shift(pk, new), st.bits, st.code, st.dead, st.slid, st.basis, K[12], wk)
+            ci[N_FIELDS] += 2
+            idle = idle + 1 if new == clock else 0
+            st.y[:] = y1
+            cf[CLOCK] = new
+            at_event(pk, st, K[12], q0, pj, pkk, side, wk, noises, ev, ci, cf)
+            fresh_field = True
+            if idle > 20 * room:
+                return STORM
+            # Steps stay as long as before the event, which the error test allowed.
+            cf[STEP] = h * max(1.0, grow)
+        else:
+            st.y[:] = y1
+            cf[CLOCK] = new
+            idle = 0
+            if not last:
+                cf[STEP] = h * grow
+            for j in range(m):
+                if st.dead[j] == 1:
+                    continue
+                q1 = norm_q(y1, j, r)
+                for k in range(big):
+                    if st.code[j, k] >= FRESH:
+                        sgn = 1.0 if (st.code[j, k] & 3) == ON else -1.0
+                        if sgn * u1[j, k] > LEFT * q1:
+                            st.code[j, k] -= FRESH
+            if fresh_field or count > 0 or dips:
+                fresh_field = True
+            else:
+                K[0] = K[12]
+        ci[TICK] += 1
+        if ci[TICK] >= ci[STRIDE]:
+            ci[TICK] = 0
+            row = ci[CK_USED]
+            ck_f[row, 0] = cf[CLOCK]
+            ck_f[row, 1] = cf[STEP]
+            ck_y[row] = st.y
+            for j in range(m):
+                for k in range(big):
+                    ck_code[row, j * big + k] = st.code[j, k]
+            ci[CK_USED] += 1

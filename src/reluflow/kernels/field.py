@@ -1,0 +1,296 @@
+"""The drive of the data and the velocity it gives every neuron.
+
+    f_i = sum_j a_j m_ji <w_j, x_i>      g_i = -dL/df_i      D_j = sum_i m_ji g_i x_i,   h = <D_j, q_j>
+    q' = b (D - h q),   b' = h (1 - b^2),   c' = b h         (first layer only: q' = b D)
+
+On a surface k, x_i = alpha_i e_k: with m the bit of the surface, D = sum_k (m F_k + B_k) e_k, where F_k = sum_i |alpha_i| g_i is the
+jump and B_k = (1 + slope) sum_{alpha_i < 0} alpha_i g_i. Slid surfaces are projected out of D, which is what their bit achieves.
+
+The drive is kept as e^G g with max |g| of order 1 for losses with an exponential tail, and the clock s = log(1 + t) is used there:
+rates are multiplied by e^{G + s}. The square loss has G = 0 and the clock t (s = 0 in the formula).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from reluflow.kernels._jit import jit
+
+SQUARE, LOGISTIC, LOGISTIC2, EXPONENTIAL = 0, 1, 2, 3
+BLAS_ABOVE = 100_000
+
+# What a surface is to a neuron. FRESH is added after an event until the neuron has clearly left the surface.
+OFF, ON, SLID, PINNED, FRESH = 0, 1, 2, 3, 4
+
+
+class State(NamedTuple):
+    """What moves. `y` is q (m*r), b (m), c (m) and the dissipated energy (1), flat; the rest changes at events only."""
+
+    y: np.ndarray
+    bits: np.ndarray  # (m, S) m_jk; for slid surfaces its last known value
+    code: np.ndarray  # (m, S) OFF, ON, SLID, PINNED (+ FRESH)
+    sign: np.ndarray  # (m,) sign of b just after now
+    dead: np.ndarray  # (m,) 1 when nothing can move the neuron again
+    slid: np.ndarray  # (m,) number of surfaces the neuron is held on
+    basis: np.ndarray  # (m, kmax, r) orthonormal rows spanning their normals
+    delta_sign: np.ndarray
+    delta_log: np.ndarray
+
+
+class Work(NamedTuple):
+    """Scratch space, overwritten by every call."""
+
+    u: np.ndarray  # (m, S) <q_j, e_k>
+    pull: np.ndarray  # (m, r) D_j / e^G
+    free: np.ndarray  # (m, r) D_j / e^G before slid surfaces are projected out
+    coef: np.ndarray  # (m, S) m F + B
+    f: np.ndarray  # (n,)
+    g: np.ndarray  # (n,) g_i / e^G
+    jump: np.ndarray  # (S,) F_k / e^G
+    base: np.ndarray  # (S,) B_k / e^G
+    acc: np.ndarray  # (2, S)
+
+
+@jit
+def outputs(pk, y, bits, code, dead, wk):
+    """Fills wk.u and wk.f: the network on the data."""
+    m, big = bits.shape
+    r = pk.e.shape[1]
+    q = y[: m * r].reshape(m, r)
+    b, c = y[m * r : m * r + m], y[m * r + m : m * r + 2 * m]
+    blas = m * big * r > BLAS_ABOVE
+    if blas:
+        np.dot(q, pk.e.T, wk.u)
+    acc = wk.acc
+    acc[:] = 0.0
+    for j in range(m):
+        if dead[j] == 1:
+            continue
+        amp = np.exp(2.0 * c[j]) * b[j]
+        for k in range(big):
+            if blas:
+                u = wk.u[j, k]
+            else:
+                u = 0.0
+                for i in range(r):
+                    u += q[j, i] * pk.e[k, i]
+                wk.u[j, k] = u
+            kind = code[j, k] & 3
+            if kind >= SLID:
+                continue
+            acc[0, k] += amp * bits[j, k] * u
+            acc[1, k] += amp * u
+    for i in range(pk.alpha.size):
+        k = pk.surf[i]
+        if pk.alpha[i] > 0:
+            wk.f[i] = pk.alpha[i] * acc[0, k]
+        else:
+            wk.f[i] = pk.alpha[i] * ((1.0 + pk.slope) * acc[1, k] - acc[0, k])
+
+
+@jit
+def log1pexp(z):
+    """log(1 + e^z) without overflow."""
+    return max(z, 0.0) + np.log1p(np.exp(-abs(z)))
+
+
+@jit
+def drive(pk, f, g):
+    """Fills g with -dL/df_i / e^G and returns G (0 for the square loss)."""
+    n = f.size
+    if pk.loss == SQUARE:
+        for i in range(n):
+            g[i] = pk.weight * (pk.y[i] - f[i])
+        return 0.0
+    top = -np.inf
+    for i in range(n):
+        z = pk.y[i] * f[i]
+        lg = -z if pk.loss == EXPONENTIAL else -log1pexp(z)
+        g[i] = lg
+        top = max(top, lg)
+    for i in range(n):
+        g[i] = pk.y[i] * np.exp(g[i] - top)
+    top += np.log(pk.weight)
+    if pk.loss == LOGISTIC2:
+        top += np.log(2.0)
+    return top
+
+
+@jit
+def log_loss(pk, f):
+    """log of the loss; -inf for a perfect square-loss fit."""
+    n = f.size
+    if pk.loss == SQUARE:
+        total = 0.0
+        for i in range(n):
+            total += (f[i] - pk.y[i]) ** 2
+        return np.log(0.5 * pk.weight * total)
+    top = -np.inf
+    terms = np.empty(n)
+    for i in range(n):
+        z = pk.y[i] * f[i]
+        if pk.loss == EXPONENTIAL:
+            terms[i] = -z
+        elif z > 30.0:
+            terms[i] = -z - 0.5 * np.exp(-z)
+        else:
+            terms[i] = np.log(log1pexp(-z))
+        top = max(top, terms[i])
+    total = 0.0
+    for i in range(n):
+        total += np.exp(terms[i] - top)
+    return top + np.log(total) + np.log(pk.weight) + (np.log(2.0) if pk.loss == LOGISTIC2 else 0.0)
+
+
+@jit
+def per_surface(pk, g, jump, base):
+    """F_k and B_k from g_i."""
+    jump[:] = 0.0
+    base[:] = 0.0
+    for i in range(g.size):
+        k = pk.surf[i]
+        jump[k] += abs(pk.alpha[i]) * g[i]
+        if pk.alpha[i] < 0:
+            base[k] += (1.0 + pk.slope) * pk.alpha[i] * g[i]
+
+
+@jit
+def pulls(pk, bits, code, dead, slid, basis, jump, base, wk):
+    """Fills wk.pull with D_j for the surface forces given, and wk.free with its value before projection."""
+    m, big = bits.shape
+    r = pk.e.shape[1]
+    blas = m * big * r > BLAS_ABOVE
+    if blas:
+        for j in range(m):
+            for k in range(big):
+                wk.coef[j, k] = 0.0 if (code[j, k] & 3) >= SLID or dead[j] == 1 else bits[j, k] * jump[k] + base[k]
+        np.dot(wk.coef, pk.e, wk.free)
+    for j in range(m):
+        D = wk.pull[j]
+        if dead[j] == 1:
+            D[:] = 0.0
+            continue
+        if blas:
+            D[:] = wk.free[j]
+        else:
+            D[:] = 0.0
+            for k in range(big):
+                if (code[j, k] & 3) >= SLID:
+                    continue
+                coef = bits[j, k] * jump[k] + base[k]
+                if coef != 0.0:
+                    for i in range(r):
+                        D[i] += coef * pk.e[k, i]
+            wk.free[j] = D
+        for p in range(slid[j]):
+            z = basis[j, p]
+            dot = 0.0
+            for i in range(r):
+                dot += z[i] * D[i]
+            for i in range(r):
+                D[i] -= dot * z[i]
+
+
+@jit
+def field(pk, y, s, bits, code, dead, slid, basis, out, wk):
+    """The velocity of (q, b, c, energy) with respect to the clock, bits frozen; returns G."""
+    m = bits.shape[0]
+    r = pk.e.shape[1]
+    outputs(pk, y, bits, code, dead, wk)
+    G = drive(pk, wk.f, wk.g)
+    per_surface(pk, wk.g, wk.jump, wk.base)
+    pulls(pk, bits, code, dead, slid, basis, wk.jump, wk.base, wk)
+    fac = np.exp(G + s)
+    spent = 0.0
+    for j in range(m):
+        at = j * r
+        b = y[m * r + j]
+        if dead[j] == 1:
+            for i in range(r):
+                out[at + i] = 0.0
+            out[m * r + j] = 0.0
+            out[m * r + m + j] = 0.0
+            continue
+        D = wk.pull[j]
+        h = 0.0
+        size = 0.0
+        for i in range(r):
+            h += D[i] * y[at + i]
+            size += D[i] * D[i]
+        if pk.first == 1:
+            for i in range(r):
+                out[at + i] = fac * b * D[i]
+            out[m * r + j] = 0.0
+            out[m * r + m + j] = 0.0
+            spent += b * b * size
+        else:
+            for i in range(r):
+                out[at + i] = fac * b * (D[i] - h * y[at + i])
+            out[m * r + j] = fac * h * (1.0 - b) * (1.0 + b)
+            out[m * r + m + j] = fac * b * h
+            spent += np.exp(2.0 * y[m * r + m + j]) * (b * b * size + h * h)
+    out[m * r + 2 * m] = spent * fac * np.exp(G)
+    return G
+
+
+@jit
+def stiffness(pk, y, s, bits, code, dead, slid, basis, probe, wk):
+    """One power iteration for the fastest rate of the residuals; `probe` (n,) is kept between calls.
+
+    K_ik = sum_j e^{2c} m_i m_k (b^2 <x_i, x_k> + u_i u_k) times the curvature of the loss. Expects wk.u, wk.f at `y`.
+    """
+    m, big = bits.shape
+    r = pk.e.shape[1]
+    n = probe.size
+    jump, base = np.empty(big), np.empty(big)
+    per_surface(pk, probe, jump, base)
+    pulls(pk, bits, code, dead, slid, basis, jump, base, wk)
+    acc = wk.acc
+    acc[:] = 0.0
+    for j in range(m):
+        if dead[j] == 1:
+            continue
+        e2c = np.exp(2.0 * y[m * r + m + j])
+        if e2c < 1e-20:
+            continue
+        b = y[m * r + j]
+        h = 0.0
+        for i in range(r):
+            h += wk.pull[j, i] * y[j * r + i]
+        if pk.first == 1:
+            h = 0.0
+        for k in range(big):
+            if (code[j, k] & 3) >= SLID:
+                continue
+            dot = 0.0
+            for i in range(r):
+                dot += wk.pull[j, i] * pk.e[k, i]
+            rate = e2c * (h * wk.u[j, k] + b * b * dot)
+            acc[0, k] += bits[j, k] * rate
+            acc[1, k] += rate
+    total = 0.0
+    for i in range(n):
+        k = pk.surf[i]
+        if pk.alpha[i] > 0:
+            v = pk.alpha[i] * acc[0, k]
+        else:
+            v = pk.alpha[i] * ((1.0 + pk.slope) * acc[1, k] - acc[0, k])
+        z = pk.y[i] * wk.f[i]
+        if pk.loss == SQUARE:
+            curve = pk.weight
+        elif pk.loss == EXPONENTIAL:
+            curve = pk.weight * np.exp(s - z)
+        else:
+            curve = pk.weight * np.exp(s - log1pexp(z) - log1pexp(-z)) * (2.0 if pk.loss == LOGISTIC2 else 1.0)
+        probe[i] = curve * v
+        total += probe[i] * probe[i]
+    total = np.sqrt(total)
+    if total > 0.0 and np.isfinite(total):
+        for i in range(n):
+            # The constant part keeps every direction reachable when the dominant one changes.
+            probe[i] = 0.999 * probe[i] / total + 0.001 / np.sqrt(n)
+    else:
+        probe[:] = 1.0 / np.sqrt(n)
+    return total

@@ -1,0 +1,361 @@
+"""What happens on activation surfaces: cross, slide (Filippov), let go. The only place that decides bits.
+
+On the surfaces T of a neuron with sign s the bits m_k solve the box complementarity problem
+
+    v_k = s <D, e_k>:   m_k = slope => v_k <= 0,   m_k = 1 => v_k >= 0,   slope < m_k < 1 => v_k = 0.
+
+A surface attracts when s F_k < 0: there n_k = m_k |F_k| minimises (1/2) n'Gn - p'n over slope |F_k| <= n_k <= |F_k|, which is a projection
+and unique. When s F_k > 0 both sides agree and the neuron crosses; starting on such a surface is not unique and the bit stays off.
+
+PINNED is a surface held with its bit at the slope because the velocity normal to it is zero to rounding (orthogonal data): it counts as off.
+"""
+
+import numpy as np
+
+from reluflow.kernels._jit import jit
+from reluflow.kernels.field import FRESH, OFF, ON, PINNED, SLID, SQUARE
+
+# How a surface came to be resolved.
+ABSENT, FALLING, RISING, HELD, FORCE_OFF, FORCE_ON, AT_START = 0, 1, 2, 3, 4, 5, 6
+# Kinds of events, in the order of `events.KINDS`.
+EV_ON, EV_OFF, EV_SLIDE, EV_RELEASE_ON, EV_RELEASE_OFF, EV_DEAD, EV_SIGN, EV_ORIGIN = 0, 1, 2, 3, 4, 5, 6, 7
+
+ROUND = 1e-12  # relative to the sum of the moduli of a neuron's surface forces
+
+
+@jit
+def solve_spd(G, rhs, k):
+    """Solves G x = rhs in place for the leading k rows; dependent rows get 0. Returns the smallest pivot."""
+    smallest = 1.0
+    for a in range(k):
+        for b in range(a + 1):
+            total = G[a, b]
+            for p in range(b):
+                total -= G[a, p] * G[b, p]
+            if a == b:
+                smallest = min(smallest, total)
+                G[a, a] = np.sqrt(total) if total > 1e-13 else np.inf
+            else:
+                G[a, b] = total / G[b, b]
+    for a in range(k):
+        for p in range(a):
+            rhs[a] -= G[a, p] * rhs[p]
+        rhs[a] /= G[a, a]
+    for a in range(k - 1, -1, -1):
+        for p in range(a + 1, k):
+            rhs[a] -= G[p, a] * rhs[p]
+        rhs[a] /= G[a, a]
+    return smallest
+
+
+@jit
+def noise(pk, y, m, r, wk, out):
+    """Rounding error of the surface forces F_k, from the size of what was summed to get them."""
+    total = 0.0
+    for j in range(m):
+        size = 0.0
+        for i in range(r):
+            size += y[j * r + i] ** 2
+        total += np.exp(2.0 * y[m * r + m + j]) * abs(y[m * r + j]) * np.sqrt(size)
+    out[:] = 0.0
+    for i in range(pk.alpha.size):
+        a = abs(pk.alpha[i])
+        if pk.loss == SQUARE:
+            out[pk.surf[i]] += 1e-15 * pk.weight * a * (abs(pk.y[i]) + a * total)
+        else:
+            out[pk.surf[i]] += 1e-15 * a * abs(wk.g[i]) * (1.0 + a * total)
+
+
+@jit
+def held(code, j, idx):
+    """Lists the surfaces neuron j is held on; returns how many."""
+    k = 0
+    for p in range(code.shape[1]):
+        if (code[j, p] & 3) >= SLID:
+            idx[k] = p
+            k += 1
+    return k
+
+
+@jit
+def margins(pk, st, wk, noises, idx):
+    """How far the held surfaces are from letting go: (smallest margin, neuron, surface, upper side?).
+
+    Sets the bits of slid surfaces on the way. A margin is relative to the neuron's forces; negative means release.
+    Expects wk.free, wk.jump, wk.base of the state in question.
+    """
+    m, big = st.bits.shape
+    r = pk.e.shape[1]
+    worst, wj, wk_, wside = 1.0, -1, -1, 0
+    for j in range(m):
+        if st.slid[j] == 0 or st.dead[j] == 1:
+            continue
+        k = held(st.code, j, idx)
+        G = np.empty((k, k))
+        nu = np.empty(k)
+        scale = 1e-300
+        for p in range(big):
+            if (st.code[j, p] & 3) < SLID:
+                scale += abs(st.bits[j, p] * wk.jump[p] + wk.base[p])
+        for a in range(k):
+            dot = 0.0
+            for i in range(r):
+                dot += pk.e[idx[a], i] * wk.free[j, i]
+            nu[a] = -dot
+            for b in range(k):
+                G[a, b] = pk.gram[idx[a], idx[b]]
+        solve_spd(G, nu, k)
+        s = st.sign[j]
+        for a in range(k):
+            p = idx[a]
+            F = wk.jump[p]
+            need = nu[a] - wk.base[p]
+            grain = ROUND * scale + 10.0 * noises[p]
+            if abs(F) <= 10.0 * noises[p]:
+                continue
+            pinned = (st.code[j, p] & 3) == PINNED
+            if s * F < 0.0:
+                lo = -s * need - pk.slope * abs(F)
+                hi = abs(F) + s * need
+                side = 0 if lo < hi else 1
+                margin = (min(lo, hi) + grain) / scale
+                if pinned and lo > 2.0 * grain and hi > 0.0:
+                    margin, side = -1e-300, 2
+                if not pinned:
+                    st.bits[j, p] = min(1.0, max(pk.slope, need / F))
+            else:
+                margin = (grain - abs(need - pk.slope * F)) / scale
+                side = 0
+            if margin < worst:
+                worst, wj, wk_, wside = margin, j, p, side
+    return worst, wj, wk_, wside
+
+
+@jit
+def hold(pk, st, j):
+    """Orthonormal basis of the normals neuron j is held on, and its projection on their complement; False if it does not fit."""
+    r = pk.e.shape[1]
+    room = st.basis.shape[1]
+    count = 0
+    for k in range(st.code.shape[1]):
+        if (st.code[j, k] & 3) < SLID:
+            continue
+        if count == room:
+            return False
+        z = st.basis[j, count]
+        z[:] = pk.e[k]
+        for _ in range(2):
+            for p in range(count):
+                dot = 0.0
+                for i in range(r):
+                    dot += st.basis[j, p, i] * z[i]
+                for i in range(r):
+                    z[i] -= dot * st.basis[j, p, i]
+        size = np.sqrt(np.sum(z * z))
+        if size > 1e-7:
+            z /= size
+            count += 1
+    st.slid[j] = count
+    project(st, j, r)
+    return True
+
+
+@jit
+def project(st, j, r):
+    """Takes the held normals out of q_j."""
+    q = st.y[j * r : (j + 1) * r]
+    for p in range(st.slid[j]):
+        z = st.basis[j, p]
+        dot = 0.0
+        for i in range(r):
+            dot += z[i] * q[i]
+        for i in range(r):
+            q[i] -= dot * z[i]
+
+
+@jit
+def box_qp(G, p, lower, upper, n):
+    """Minimises (1/2) n'Gn - p'n over the box: projected Gauss-Seidel until the active set repeats, then a direct solve."""
+    t = p.size
+    for k in range(t):
+        n[k] = min(upper[k], max(lower[k], n[k]))
+    free = np.empty(t, np.int64)
+    small, rhs = np.empty((t, t)), np.empty(t)
+    for sweep in range(2000):
+        for k in range(t):
+            rest = p[k]
+            for l in range(t):
+                if l != k:
+                    rest -= G[k, l] * n[l]
+            n[k] = min(upper[k], max(lower[k], rest / G[k, k]))
+        if t == 1:
+            return
+        if sweep % 10 != 9:
+            continue
+        count = 0
+        for k in range(t):
+            if lower[k] < n[k] < upper[k]:
+                free[count] = k
+                count += 1
+        for a in range(count):
+            rhs[a] = p[free[a]]
+            for l in range(t):
+                if not lower[l] < n[l] < upper[l]:
+                    rhs[a] -= G[free[a], l] * n[l]
+            for b in range(count):
+                small[a, b] = G[free[a], free[b]]
+        solve_spd(small, rhs, count)
+        fits = True
+        for a in range(count):
+            k = free[a]
+            if not lower[k] <= rhs[a] <= upper[k]:
+                fits = False
+        if fits:
+            for a in range(count):
+                n[free[a]] = rhs[a]
+            good = True
+            for k in range(t):
+                v = p[k]
+                size = abs(p[k])
+                for l in range(t):
+                    v -= G[k, l] * n[l]
+                    size += abs(G[k, l] * n[l])
+                if (n[k] == lower[k] and v > 1e-14 * size) or (n[k] == upper[k] and v < -1e-14 * size):
+                    good = False
+            if good:
+                return
+
+
+@jit
+def resolve(pk, st, j, mark, wk, noises):
+    """Decides the bits of neuron j on its marked surfaces; returns (unique?, distance from a bifurcation).
+
+    Writes st.bits and st.code; the caller records events, then calls `hold`. Expects wk.jump, wk.base at the present state.
+    """
+    big = st.bits.shape[1]
+    s = st.sign[j]
+    t = 0
+    for k in range(big):
+        if mark[k] != ABSENT:
+            t += 1
+    T = np.empty(t, np.int64)
+    p, lower, upper, n, v = np.empty(t), np.empty(t), np.empty(t), np.empty(t), np.empty(t)
+    G = np.empty((t, t))
+    attract = np.empty(t, np.int64)
+    t = 0
+    for k in range(big):
+        if mark[k] != ABSENT:
+            T[t] = k
+            t += 1
+    scale = 1e-300
+    for a in range(t):
+        p[a] = 0.0
+    for k in range(big):
+        coef = wk.base[k] + (st.bits[j, k] * wk.jump[k] if mark[k] == ABSENT else 0.0)
+        scale += abs(coef) + (abs(wk.jump[k]) if mark[k] != ABSENT else 0.0)
+        for a in range(t):
+            p[a] += s * coef * pk.gram[T[a], k]
+    # n is the force s m F along e_k with its sign turned, so that attracting surfaces have n = m |F| >= 0.
+    for a in range(t):
+        k = T[a]
+        F = wk.jump[k]
+        for b in range(t):
+            G[a, b] = pk.gram[k, T[b]]
+        attract[a] = 1 if s * F < -10.0 * noises[k] else 0
+        if attract[a] == 1 and mark[k] != FORCE_OFF and mark[k] != FORCE_ON:
+            lower[a], upper[a] = pk.slope * abs(F), abs(F)
+        else:
+            on = mark[k] == RISING or mark[k] == FORCE_ON
+            lower[a] = -s * F * (1.0 if on else pk.slope)
+            upper[a] = lower[a]
+        n[a] = lower[a]
+    unique = True
+    smallest = 1.0
+    if t > 1:
+        smallest = solve_spd(G.copy(), p.copy(), t)
+        if smallest < 1e-10:
+            unique = False
+    grain = ROUND * scale
+    for _ in range(t + 1):
+        box_qp(G, p, lower, upper, n)
+        again = False
+        for a in range(t):
+            v[a] = p[a]
+            for b in range(t):
+                v[a] -= G[a, b] * n[b]
+        for a in range(t):
+            k = T[a]
+            if attract[a] == 1:
+                continue
+            on_force = -s * wk.jump[k]
+            on = n[a] == on_force and pk.slope < 1.0
+            if on and v[a] < -grain and mark[k] != FORCE_ON:
+                # Another surface met at the same instant turned the neuron round.
+                lower[a] = upper[a] = pk.slope * on_force
+                again = True
+            elif not on and v[a] > grain and mark[k] != FORCE_OFF:
+                lower[a] = upper[a] = on_force
+                again = True
+            elif not on and mark[k] >= HELD and abs(wk.jump[k]) > 10.0 * noises[k]:
+                # On a repelling surface: leaving with the bit on would be a solution too.
+                if v[a] - G[a, a] * (1.0 - pk.slope) * on_force > grain:
+                    unique = False
+        if not again:
+            break
+    distance = 1.0
+    for a in range(t):
+        k = T[a]
+        F = wk.jump[k]
+        forced = mark[k] == FORCE_OFF or mark[k] == FORCE_ON
+        bound = grain + 10.0 * noises[k]
+        if attract[a] == 1 and not forced:
+            low, high = n[a] - lower[a], upper[a] - n[a]
+            if low > bound and high > bound:
+                st.bits[j, k] = n[a] / abs(F)
+                st.code[j, k] = SLID
+                distance = min(distance, min(low, high) / scale)
+                continue
+            if low <= bound:
+                st.bits[j, k] = pk.slope
+                st.code[j, k] = PINNED if abs(v[a]) <= bound else OFF + FRESH
+            else:
+                st.bits[j, k] = 1.0
+                st.code[j, k] = ON + FRESH
+            if abs(v[a]) > bound:
+                distance = min(distance, abs(v[a]) / scale)
+            continue
+        on = (n[a] == -s * F if F != 0.0 else mark[k] == RISING) if not forced else mark[k] == FORCE_ON
+        st.bits[j, k] = 1.0 if on else pk.slope
+        st.code[j, k] = (ON if on else OFF) + FRESH
+        if not on and not forced and mark[k] >= HELD and abs(v[a]) <= bound:
+            st.code[j, k] = PINNED
+        if not forced and mark[k] != HELD and abs(F) > bound:
+            distance = min(distance, abs(v[a]) / scale)
+    return unique, distance
+
+
+@jit
+def change(old, new):
+    """The event that takes a surface from one code to another; -1 for none."""
+    a, b = old & 3, new & 3
+    if a == b:
+        return -1
+    if b == ON:
+        return EV_RELEASE_ON if a == SLID else EV_ON
+    if b == SLID:
+        return EV_SLIDE
+    if a == SLID:
+        return EV_RELEASE_OFF
+    return EV_OFF if a == ON else -1
+
+
+@jit
+def is_dead(pk, st, j):
+    """True when no datum can ever move neuron j again: every bit is 0 and no surface has rows on both sides."""
+    if pk.slope > 0.0:
+        return False
+    for k in range(st.bits.shape[1]):
+        kind = st.code[j, k] & 3
+        if kind == ON or kind == SLID or pk.opposite[k] == 1:
+            return False
+    return True

@@ -1,0 +1,10 @@
+"""An independent judge of the engine: gradient flow and descent to 30 digits and more. Needs python-flint (`reluflow[precise]`).
+
+It shares no code with the engine: Taylor series of plain weights in arbitrary precision, its own search for events, and sliding
+straight from Filippov's definition.
+"""
+
+from reluflow.reference.flow import flow
+from reluflow.reference.result import Event, Reference
+
+__all__ = ["Event", "Reference", "flow"]

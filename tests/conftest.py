@@ -1,0 +1,15 @@
+"""Settings every test shares: one thread for each worker, no display, repeatable random examples."""
+
+import os
+
+# Before numpy is imported: pytest-xdist already uses the cores.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+if os.environ.get("RELUFLOW_DATA"):
+    os.environ["RELUFLOW_DATA"] = os.path.abspath(os.environ["RELUFLOW_DATA"])  # tests may change folder
+
+from hypothesis import settings
+
+settings.register_profile("reluflow", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("reluflow")
