@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time as _time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from reluflow._checks import number, one_of
 from reluflow.kernels import coupled as kn
-from reluflow.kernels.field import OFF, ON, SLID, State, Work, log_loss, outputs
+from reluflow.kernels.field import State, Work
 from reluflow.kernels.pack import Pack, pack
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -39,7 +40,7 @@ class Flow:
 class Machine:
     """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills."""
 
-    def __init__(self, problem: Problem, rtol: float, end: float, saves=None, rest: float = 0.0):
+    def __init__(self, problem: Problem, rtol: float, end: float, rest: float = 0.0):
         self.pk, self.coords, self.start = pack(problem)
         self.m, self.r = self.start.q.shape
         self.big, self.n = self.pk.e.shape[0], self.pk.alpha.size
@@ -53,53 +54,52 @@ class Machine:
         self.rows = int(np.clip(4e6 / per_row, 8, 256))
         room = self.m * (self.big + 2)
         self.ev = np.empty((max(1024, 2 * room), 5))
-        self.saves = np.empty(0) if saves is None else saves
+        self.saves = np.empty(0)
         cells = self.m * self.big
         self.ck = (np.empty((self.rows, 2)), np.empty((self.rows, self.size)), np.empty((self.rows, cells), np.int64))
-        frames = min(self.rows, max(1, self.saves.size))
+        frames = min(self.rows, 64)
         self.fr = (np.empty(frames), np.empty((frames, self.size)), np.empty((frames, cells), np.int64))
         k = self.size
         self.scratch = (np.empty((16, k)), np.empty((7, k)), np.empty(k), np.empty(k), np.empty(k), np.empty(k))
         self.u = (np.empty((self.m, self.big)), np.empty((self.m, self.big)))
         self.probe = np.full(max(self.n, 0), 1.0 / np.sqrt(max(self.n, 1)))
 
-    def begin(self):
-        """Bits at t = 0, the first step, the loss the energy is compared with."""
-        kn.at_start(self.pk, self.st, self.wk, np.empty(self.big), self.ev, self.ci, self.cf)
-        self.cf[kn.LOSS0] = np.exp(self.log_loss())
-        out = self.scratch[0][0]
-        st = self.st
-        kn.field(self.pk, st.y, 0.0, st.bits, st.code, st.dead, st.slid, st.basis, out, self.wk)
-        rates = np.abs(out[:-1]).reshape(-1)
-        if self.pk.first:
-            size = np.linalg.norm(st.y[: self.m * self.r].reshape(self.m, self.r), axis=1)
-            speed = np.linalg.norm(out[: self.m * self.r].reshape(self.m, self.r), axis=1)
-            top = np.max(np.divide(speed, size, out=np.zeros_like(speed), where=size > 0), initial=0.0)
-        else:
-            top = np.max(rates, initial=0.0)
-        self.cf[kn.STEP] = 0.1 / top if top > 0 else 1.0
-
-    def log_loss(self) -> float:
-        st = self.st
-        outputs(self.pk, st.y, st.bits, st.code, st.dead, self.wk)
-        return float(log_loss(self.pk, self.wk.f))
-
-    def drive_scale(self) -> float:
-        """sum_i |g_i| |x_i| at the present state: what pulls are compared with."""
-        top = kn.field(
-            self.pk, self.st.y, 0.0, self.st.bits, self.st.code, self.st.dead, self.st.slid, self.st.basis, self.scratch[4], self.wk
-        )
-        return float(np.exp(top) * np.sum(np.abs(self.pk.alpha * self.wk.g)))
-
     def restore(self, clock: float, step: float, y: np.ndarray, code: np.ndarray):
         """Puts a checkpoint back."""
-        st = self.st
-        st.y[:] = y
-        st.code[:] = code.reshape(self.m, self.big)
+        self.st.y[:] = y
+        self.st.code[:] = code.reshape(self.m, self.big)
         b = y[self.m * self.r : self.m * self.r + self.m]
-        st.sign[:] = np.where(b >= 0, 1.0, -1.0)
-        kn.restore(self.pk, st)
+        self.st.sign[:] = np.where(b >= 0, 1.0, -1.0)
         self.cf[[kn.CLOCK, kn.STEP]] = clock, step
+        self.ci[kn.MODE] = kn.RESTORE
+
+    def look(self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False):
+        """Outputs (rows, n), log loss (rows,) and, when asked for, surface bits (rows, m, S) of stored states."""
+        rows = len(clock)
+        f, logs = np.empty((rows, self.n)), np.empty(rows)
+        out = np.empty((rows if bits else 0, self.m * self.big))
+        code = np.ascontiguousarray(code, dtype=np.int64)
+        kn.look(self.pk, self.st, clock, y, code, self.wk, self.scratch[2], f, logs, out)
+        return f, logs, out.reshape(-1, self.m, self.big)
+
+    def frames(self, wanted: np.ndarray):
+        """States at ascending clock values, going on from the present state."""
+        self.saves = np.ascontiguousarray(wanted)
+        self.ci[[kn.FR_NEXT, kn.FR_USED]] = 0
+        self.ci[kn.STRIDE] = 2**62
+        found = []
+        while True:
+            status = self.burst(1000)
+            used = int(self.ci[kn.FR_USED])
+            found.append((self.fr[1][:used].copy(), self.fr[2][:used].astype(np.int8)))
+            self.ci[[kn.FR_USED, kn.EV_USED, kn.CK_USED]] = 0
+            if self.ci[kn.FR_NEXT] >= len(wanted):
+                break
+            if status not in (kn.RUNNING, kn.FLUSH):
+                left = len(wanted) - int(self.ci[kn.FR_NEXT])
+                found.append((np.repeat(self.st.y[None], left, 0), np.repeat(self.st.code.reshape(1, -1), left, 0).astype(np.int8)))
+                break
+        return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
 
     def burst(self, budget: int) -> int:
         return kn.burst(
@@ -148,4 +148,118 @@ STATUS = {
     kn.STORM: Outcome.EVENT_LIMIT,
 }
 
-__all__ = ["OFF", "ON", "SLID", "Flow", "Machine"]
+
+class Progress(NamedTuple):
+    """Where a run is: the fraction done (None without an end time), log t, steps, events, seconds so far."""
+
+    fraction: float | None
+    log_t: float
+    steps: int
+    events: int
+    seconds: float
+
+
+class Tape:
+    """Checkpoints and events of a run, checkpoints thinned to every 2nd, 4th, ... so that they fit in memory."""
+
+    def __init__(self, limit: int):
+        self.limit = limit
+        self.clock: list[np.ndarray] = []
+        self.y: list[np.ndarray] = []
+        self.code: list[np.ndarray] = []
+        self.events: list[np.ndarray] = []
+        self.count = 0
+
+    def take(self, machine: Machine):
+        """Moves what a burst wrote into the tape."""
+        ci = machine.ci
+        used = int(ci[kn.CK_USED])
+        if used:
+            clock, y, code = (a[:used].copy() for a in machine.ck)
+            self._keep(clock, y, code.astype(np.int8))
+            while self.count > self.limit:
+                self._thin(machine)
+        if ci[kn.EV_USED]:
+            self.events.append(machine.ev[: ci[kn.EV_USED]].copy())
+        ci[kn.CK_USED] = ci[kn.EV_USED] = 0
+
+    def _keep(self, clock, y, code):
+        self.clock.append(clock)
+        self.y.append(y)
+        self.code.append(code)
+        self.count += len(clock)
+
+    def _thin(self, machine: Machine):
+        clock, y, code = self.arrays()
+        # The start always stays; after it every 2nd, counted so that the newest is kept when it can be.
+        keep = np.r_[0, np.arange(2, len(clock), 2)]
+        self.clock, self.y, self.code = [clock[keep]], [y[keep]], [code[keep]]
+        self.count = len(keep)
+        machine.ci[kn.STRIDE] *= 2
+        machine.ci[kn.TICK] = (len(clock) - 1) % 2 * (machine.ci[kn.STRIDE] // 2)
+
+    def arrays(self):
+        """(clock and step, y, code), each joined."""
+        if len(self.clock) > 1:
+            self.clock, self.y, self.code = [np.concatenate(self.clock)], [np.concatenate(self.y)], [np.concatenate(self.code)]
+        return self.clock[0], self.y[0], self.code[0]
+
+    def all_events(self) -> np.ndarray:
+        return np.concatenate(self.events) if self.events else np.empty((0, 5))
+
+
+def run(problem: Problem, method: Flow, end: float, save, limits, progress):
+    """Follows the flow until the clock reads `end`; returns the machine, its tape and the outcome."""
+    began = _time.perf_counter()
+    rest = 1e-14 if np.isfinite(end) else 1e-2 * method.rtol
+    machine = Machine(problem, method.rtol, end, rest=rest)
+    per_row = 8 * (machine.size + 2) + machine.m * machine.big
+    tape = Tape(max(8, min(save.frames, save.bytes // per_row)))
+    cf, ci = machine.cf, machine.ci
+    outcome = Outcome.INTERRUPTED
+    told = began
+    budget = 16
+    started = False
+    try:
+        while True:
+            status = machine.burst(budget if started else 0)
+            if not started:
+                # The state at t = 0, bits resolved, is the first checkpoint.
+                started = True
+                row = np.array([[cf[kn.CLOCK], cf[kn.STEP]]])
+                tape._keep(row, machine.st.y[None].copy(), machine.st.code.reshape(1, -1).astype(np.int8))
+            tape.take(machine)
+            now = _time.perf_counter()
+            if status in STATUS:
+                outcome = STATUS[status]
+                break
+            if ci[kn.N_STEPS] + ci[kn.N_REJECTED] >= limits.steps:
+                outcome = Outcome.STEP_LIMIT
+                break
+            if ci[kn.N_EVENTS] >= limits.events:
+                outcome = Outcome.EVENT_LIMIT
+                break
+            if limits.seconds is not None and now - began > limits.seconds:
+                outcome = Outcome.TIME_LIMIT
+                break
+            per_step = (now - began) / max(1, ci[kn.N_STEPS] + ci[kn.N_REJECTED])
+            budget = int(np.clip(BURST_SECONDS / per_step, 1, 100_000))
+            budget = int(min(budget, limits.steps - ci[kn.N_STEPS] - ci[kn.N_REJECTED]))
+            if progress is not None and now - told > 0.1:
+                told = now
+                progress(machine_progress(problem, machine, end, now - began))
+    except KeyboardInterrupt:
+        tape.take(machine)
+    clock, _, _ = tape.arrays()
+    if clock[-1, 0] != cf[kn.CLOCK]:
+        row = np.array([[cf[kn.CLOCK], cf[kn.STEP]]])
+        tape._keep(row, machine.st.y[None].copy(), machine.st.code.reshape(1, -1).astype(np.int8))
+    return machine, tape, outcome, _time.perf_counter() - began
+
+
+def machine_progress(problem: Problem, machine: Machine, end: float, seconds: float) -> Progress:
+    clock = machine.cf[kn.CLOCK]
+    with np.errstate(divide="ignore"):
+        log_t = float(np.log(clock)) if not problem.tailed else float(clock + np.log(-np.expm1(-clock)))
+    fraction = float(clock / end) if np.isfinite(end) else None
+    return Progress(fraction, log_t, int(machine.ci[kn.N_STEPS]), int(machine.ci[kn.N_EVENTS]), seconds)

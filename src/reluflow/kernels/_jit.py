@@ -1,5 +1,11 @@
-"""How every kernel is compiled: cached on disk, NaN and infinity kept, sums free to be reordered for SIMD."""
+"""How every kernel is compiled: cached on disk, NaN and infinity kept, sums free to be reordered for SIMD.
+
+`entry` marks what Python calls; `inner` what only kernels call, which saves compiling a way in from Python.
+"""
 
 import numba
 
-jit = numba.njit(cache=True, error_model="numpy", nogil=True, fastmath={"reassoc", "contract"})
+_OPTIONS = dict(cache=True, error_model="numpy", nogil=True, fastmath={"reassoc", "contract"})
+
+entry = numba.njit(**_OPTIONS)
+inner = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)

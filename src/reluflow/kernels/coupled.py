@@ -8,28 +8,36 @@ Errors are measured per neuron on (q, b, c), so relative to its own scale, and o
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import jit
-from reluflow.kernels.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, field, outputs, stiffness
+from reluflow.kernels._jit import entry, inner
+from reluflow.kernels.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, copy, copy_rows, field, fill, log_loss, stiffness
 from reluflow.kernels.tableau import DENSE, E3, E5, STAGES, A, C
 
 RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM = 0, 1, 2, 3, 4, 5, 6
 
 # Places in the control arrays.
 CLOCK, STEP, END, RTOL, LOSS0, REST, NEAREST, RATE = 0, 1, 2, 3, 4, 5, 6, 7
-N_STEPS, N_REJECTED, N_EVENTS, EV_USED, CK_USED, FR_NEXT, FR_USED, N_FIELDS, BAD, STRIDE, TICK = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+N_STEPS, N_REJECTED, N_EVENTS, EV_USED, CK_USED, FR_NEXT, FR_USED, N_FIELDS, MODE, STRIDE, TICK = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+# What a burst does first: bits from signs at t = 0, bits from the codes of a checkpoint, or nothing.
+START, RESTORE, GO_ON = 0, 1, 2
 
 SAME_INSTANT = 1e-13  # |<q, e>| / |q| that counts as being on the surface with another event
 LEFT = 1e-11  # a neuron has clearly left a surface
 STABLE = 4.0  # step times fastest rate; the pair is stable to about 6
 
 
-@jit
+@inner
 def clock_shift(pk, clock):
     """The s of `field`: the clock itself for exponential tails, 0 for the square loss, whose clock is t."""
     return 0.0 if pk.loss == SQUARE else clock
 
 
-@jit
+@inner
+def velocity(pk, st, y, clock, out, wk):
+    """`out` = the velocity at y with respect to the clock; returns G."""
+    return field(pk, y, clock_shift(pk, clock), st.bits, st.code, st.dead, st.slid, st.basis, out, wk)
+
+
+@inner
 def settle(pk, st, y):
     """Puts a state back on what it must satisfy: held surfaces, the invariant a^2 - |w|^2, |q|^2 + b^2 = 2."""
     m = st.sign.size
@@ -37,14 +45,7 @@ def settle(pk, st, y):
     for j in range(m):
         if st.dead[j] == 1:
             continue
-        q = y[j * r : (j + 1) * r]
-        for p in range(st.slid[j]):
-            z = st.basis[j, p]
-            dot = 0.0
-            for i in range(r):
-                dot += z[i] * q[i]
-            for i in range(r):
-                q[i] -= dot * z[i]
+        slide.project(st, y, j, r)
         if pk.first == 1:
             continue
         b = y[m * r + j]
@@ -57,34 +58,32 @@ def settle(pk, st, y):
             else:
                 y[m * r + m + j] = 0.5 * (st.delta_log[j] - np.log(2.0 * abs(b * b - 1.0)))
         size = 0.0
-        for i in range(r):
-            size += q[i] * q[i]
+        for i in range(j * r, (j + 1) * r):
+            size += y[i] * y[i]
         if size > 0.0:
             factor = np.sqrt(max(0.0, 2.0 - b * b) / size)
-            for i in range(r):
-                q[i] *= factor
+            for i in range(j * r, (j + 1) * r):
+                y[i] *= factor
 
 
-@jit
+@inner
 def stages(pk, st, clock, h, K, y1, wk):
     """The step of size h from st.y, given K[0]: fills K[1:12] and y1, settled."""
     y = st.y
     size = y.size
     for a in range(1, STAGES + 1):
-        y1[:] = y
+        copy(y1, y)
         for b in range(a):
-            w = A[a, b]
+            w = h * A[a, b]
             if w != 0.0:
-                w *= h
-                k = K[b]
                 for i in range(size):
-                    y1[i] += w * k[i]
+                    y1[i] += w * K[b, i]
         if a < STAGES:
-            field(pk, y1, clock_shift(pk, clock + C[a] * h), st.bits, st.code, st.dead, st.slid, st.basis, K[a], wk)
+            velocity(pk, st, y1, clock + C[a] * h, K[a], wk)
     settle(pk, st, y1)
 
 
-@jit
+@inner
 def error(pk, st, K, h, rtol, loss0, wk, e5, e3):
     """The step's error over its tolerance: the worst neuron, the energy, and the outputs where cancellation may hide."""
     m = st.sign.size
@@ -131,13 +130,15 @@ def error(pk, st, K, h, rtol, loss0, wk, e5, e3):
     return worst / rtol
 
 
-@jit
+@inner
 def output_error(pk, st, wk, e5):
     """Effect of the state error e5 on the outputs, relative to max(1, |f|). Uses the last wk.u as the place to linearise."""
     m, big = st.bits.shape
     r = pk.e.shape[1]
     acc = wk.acc
-    acc[:] = 0.0
+    for k in range(big):
+        acc[0, k] = 0.0
+        acc[1, k] = 0.0
     for j in range(m):
         if st.dead[j] == 1:
             continue
@@ -163,19 +164,19 @@ def output_error(pk, st, wk, e5):
     return worst
 
 
-@jit
+@inner
 def dense(pk, st, clock, h, K, y1, tmp, wk, P):
     """Coefficients of the order-7 interpolant over the step just taken; expects K[12] = field(y1)."""
     y = st.y
     size = y.size
     for a in range(13, 16):
-        tmp[:] = y
+        copy(tmp, y)
         for b in range(a):
-            w = A[a, b]
+            w = h * A[a, b]
             if w != 0.0:
                 for i in range(size):
-                    tmp[i] += h * w * K[b, i]
-        field(pk, tmp, clock_shift(pk, clock + C[a] * h), st.bits, st.code, st.dead, st.slid, st.basis, K[a], wk)
+                    tmp[i] += w * K[b, i]
+        velocity(pk, st, tmp, clock + C[a] * h, K[a], wk)
     for i in range(size):
         d = y1[i] - y[i]
         P[0, i] = d
@@ -188,7 +189,7 @@ def dense(pk, st, clock, h, K, y1, tmp, wk, P):
             P[3 + p, i] = h * total
 
 
-@jit
+@inner
 def interpolate(start, P, x):
     """Value at fraction x of the step of a scalar with coefficients P (7,)."""
     v = 0.0
@@ -197,7 +198,7 @@ def interpolate(start, P, x):
     return start + v
 
 
-@jit
+@inner
 def first_violation(start, P, side, grain):
     """Smallest fraction at which side * value < -grain, to rounding; 2 if none is seen."""
     lo, hi = 0.0, 2.0
@@ -220,7 +221,7 @@ def first_violation(start, P, side, grain):
     return hi
 
 
-@jit
+@inner
 def surface_poly(pk, P, j, k, r, out):
     """The interpolant of <q_j, e_k>."""
     for p in range(7):
@@ -230,25 +231,25 @@ def surface_poly(pk, P, j, k, r, out):
         out[p] = total
 
 
-@jit
-def normal_rate(pk, k_row, u, j, k, m, r):
+@inner
+def normal_rate(pk, v, u, j, k, m, r):
     """Rate of <w_j, e_k> over e^c, from the velocity of (q, c): zero exactly where the data cannot move it."""
     total = 0.0
     for i in range(r):
-        total += k_row[j * r + i] * pk.e[k, i]
-    return total + k_row[m * r + m + j] * u
+        total += v[j * r + i] * pk.e[k, i]
+    return total + v[m * r + m + j] * u
 
 
-@jit
-def speed(k_row, j, m, r):
+@inner
+def speed(v, j, m, r):
     """Rate at which neuron j turns and grows."""
-    total = k_row[m * r + m + j] ** 2
+    total = v[m * r + m + j] ** 2
     for i in range(j * r, (j + 1) * r):
-        total += k_row[i] ** 2
+        total += v[i] ** 2
     return np.sqrt(total)
 
 
-@jit
+@inner
 def norm_q(y, j, r):
     total = 0.0
     for i in range(j * r, (j + 1) * r):
@@ -256,7 +257,7 @@ def norm_q(y, j, r):
     return np.sqrt(total)
 
 
-@jit
+@inner
 def suspects(pk, st, y1, h, K, u0, u1, who, where):
     """Pairs (neuron, surface) that may have crossed in the step; surface -1 stands for a change of sign of b.
 
@@ -305,15 +306,15 @@ def suspects(pk, st, y1, h, K, u0, u1, who, where):
     return count
 
 
-@jit
-def normal_plain(pk, k_row, j, k, r):
+@inner
+def normal_plain(pk, v, j, k, r):
     total = 0.0
     for i in range(r):
-        total += k_row[j * r + i] * pk.e[k, i]
+        total += v[j * r + i] * pk.e[k, i]
     return total
 
 
-@jit
+@inner
 def hermite_minimum(a, b, da, db):
     """Smallest value on [0, 1] of the cubic with these end values and slopes, da < 0 < db."""
     c3 = 2.0 * (a - b) + da + db
@@ -328,20 +329,23 @@ def hermite_minimum(a, b, da, db):
     return a + lo * (da + lo * (c2 + lo * c3))
 
 
-@jit
-def margin_at(pk, st, clock, h, x, P, tmp, out, wk, noises, idx):
+@inner
+def margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, idx):
     """Smallest release margin at fraction x of the step."""
     for i in range(tmp.size):
-        tmp[i] = interpolate(st.y[i], P[:, i], x)
-    field(pk, tmp, clock_shift(pk, clock + x * h), st.bits, st.code, st.dead, st.slid, st.basis, out, wk)
+        v = 0.0
+        for p in range(6, -1, -1):
+            v = (v + P[p, i]) * (x if p % 2 == 0 else 1.0 - x)
+        tmp[i] = st.y[i] + v
+    velocity(pk, st, tmp, clock + x * h, K[15], wk)
     return slide.margins(pk, st, wk, noises, idx)
 
 
-@jit
-def first_release(pk, st, clock, h, hi, m0, P, tmp, out, wk, noises, idx):
+@inner
+def first_release(pk, st, clock, h, hi, m0, P, tmp, K, wk, noises, idx):
     """The fraction in (0, hi] at which a held surface first lets go, given that one has at hi: (x, neuron, surface, side)."""
     lo, flo = 0.0, max(m0, 0.0)
-    fhi, wj, wkk, side = margin_at(pk, st, clock, h, hi, P, tmp, out, wk, noises, idx)
+    fhi, wj, wkk, side = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, idx)
     last = 0
     for _ in range(60):
         if hi - lo < 1e-14 or abs(fhi) < 1e-13:
@@ -349,7 +353,7 @@ def first_release(pk, st, clock, h, hi, m0, P, tmp, out, wk, noises, idx):
         x = (lo * fhi - hi * flo) / (fhi - flo)
         if not lo < x < hi or last > 2 or last < -2:
             x = 0.5 * (lo + hi)
-        fx, a, b, c = margin_at(pk, st, clock, h, x, P, tmp, out, wk, noises, idx)
+        fx, a, b, c = margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, idx)
         if fx < 0.0:
             hi, fhi, wj, wkk, side = x, fx, a, b, c
             last = min(last, 0) - 1
@@ -359,26 +363,28 @@ def first_release(pk, st, clock, h, hi, m0, P, tmp, out, wk, noises, idx):
     return hi, wj, wkk, side
 
 
-@jit
+@inner
 def record(ev, ci, cf, j, k, kind, unique):
     row = ci[EV_USED]
     ev[row, 0] = cf[CLOCK]
     ev[row, 1] = j
     ev[row, 2] = k
     ev[row, 3] = kind
-    ev[row, 4] = 1.0 if unique else 0.0
+    ev[row, 4] = unique
     ci[EV_USED] += 1
     ci[N_EVENTS] += 1
 
 
-@jit
-def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, force_unique):
+@inner
+def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, sure):
     """Resolves neuron j on its marked surfaces and records what changed."""
     m, big = st.bits.shape
     r = pk.e.shape[1]
-    old = st.code[j].copy()
+    old = np.empty(big, np.int64)
+    for k in range(big):
+        old[k] = st.code[j, k]
     unique, distance = slide.resolve(pk, st, j, mark, wk, noises)
-    unique = unique and force_unique
+    unique = unique and sure == 1.0
     cf[NEAREST] = min(cf[NEAREST], distance)
     for k in range(big):
         if mark[k] == slide.ABSENT:
@@ -386,32 +392,33 @@ def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, force_unique):
         kind = slide.change(old[k], st.code[j, k])
         if kind >= 0 or not unique:
             if kind < 0:
-                kind = slide.EV_OFF if (st.code[j, k] & 3) in (OFF, PINNED) else slide.EV_ON
-            record(ev, ci, cf, j, k, kind, unique)
-        q = st.y[j * r : (j + 1) * r]
+                kind = slide.EV_ON if (st.code[j, k] & 3) == ON else slide.EV_OFF
+            record(ev, ci, cf, j, k, kind, 1.0 if unique else 0.0)
         if (st.code[j, k] & 3) < SLID:
             u = 0.0
             for i in range(r):
-                u += q[i] * pk.e[k, i]
+                u += st.y[j * r + i] * pk.e[k, i]
             for i in range(r):
-                q[i] -= u * pk.e[k, i]
+                st.y[j * r + i] -= u * pk.e[k, i]
     if slide.is_dead(pk, st, j):
         for k in range(big):
             st.code[j, k] = OFF
             st.bits[j, k] = 0.0
         st.slid[j] = 0
         st.dead[j] = 1
-        record(ev, ci, cf, j, -1, slide.EV_DEAD, True)
+        record(ev, ci, cf, j, -1, slide.EV_DEAD, 1.0)
     else:
         slide.hold(pk, st, j)
+        slide.project(st, st.y, j, r)
 
 
-@jit
-def pass_origin(pk, st, j, velocity, wk, noises, ev, ci, cf):
+@inner
+def pass_origin(pk, st, j, v, wk, noises, ev, ci, cf):
     """w_j = 0 while held: what lies ahead is read off the velocity, held surfaces are resolved anew. Never unique."""
     m, big = st.bits.shape
     r = pk.e.shape[1]
-    mark = np.zeros(big, np.int64)
+    mark = np.empty(big, np.int64)
+    fill(mark, slide.ABSENT)
     for i in range(r):
         st.y[j * r + i] = 0.0
     for k in range(big):
@@ -420,38 +427,38 @@ def pass_origin(pk, st, j, velocity, wk, noises, ev, ci, cf):
             continue
         ahead = 0.0
         for i in range(r):
-            ahead += velocity[j * r + i] * pk.e[k, i]
+            ahead += v[j * r + i] * pk.e[k, i]
         new = ON if ahead > 0.0 else OFF
         kind = slide.change(st.code[j, k], new)
         st.code[j, k] = new + FRESH
         st.bits[j, k] = 1.0 if new == ON else pk.slope
         if kind >= 0:
-            record(ev, ci, cf, j, k, kind, False)
-    record(ev, ci, cf, j, -1, slide.EV_ORIGIN, False)
-    settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, False)
+            record(ev, ci, cf, j, k, kind, 0.0)
+    record(ev, ci, cf, j, -1, slide.EV_ORIGIN, 0.0)
+    settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, 0.0)
 
 
-@jit
-def at_event(pk, st, K12, q0, pj, pk_, side, wk, noises, ev, ci, cf):
+@inner
+def at_event(pk, st, v, q0, pj, pk_, side, wk, noises, ev, ci, cf):
     """Resolves everything that happens at this instant. (pj, pk_, side) is what was located: side -1 crossing or sign, 0/1/2/3 release.
 
     `q0` are the norms |q_j| at the start of the step. Expects wk at the present state, with the bits from before.
     """
     m, big = st.bits.shape
     r = pk.e.shape[1]
-    u = wk.u.copy()
+    u = wk.u
     slide.noise(pk, st.y, m, r, wk, noises)
     mark = np.empty(big, np.int64)
     resolution = 4.0 * 2.3e-16 * abs(cf[CLOCK])
     for j in range(m):
         if st.dead[j] == 1:
             continue
-        mark[:] = slide.ABSENT
+        fill(mark, slide.ABSENT)
         hit = False
         size = norm_q(st.y, j, r)
         primary = j == pj
         if primary and pk_ >= 0 and st.slid[j] > 0 and side < 0 and size <= 1e-9 * q0[j]:
-            pass_origin(pk, st, j, K12, wk, noises, ev, ci, cf)
+            pass_origin(pk, st, j, v, wk, noises, ev, ci, cf)
             continue
         unique = True
         if pk.first == 0 and st.delta_sign[j] != 0.0 and ((primary and pk_ < 0) or st.y[m * r + j] * st.sign[j] < 0.0):
@@ -459,8 +466,8 @@ def at_event(pk, st, K12, q0, pj, pk_, side, wk, noises, ev, ci, cf):
             st.y[m * r + j] = st.sign[j] * 1e-300
             unique = st.slid[j] == 0
             hit = not unique
-            record(ev, ci, cf, j, -1, slide.EV_SIGN, unique)
-        rate = speed(K12, j, m, r)
+            record(ev, ci, cf, j, -1, slide.EV_SIGN, 1.0 if unique else 0.0)
+        rate = speed(v, j, m, r)
         for k in range(big):
             kind = st.code[j, k] & 3
             if kind >= SLID:
@@ -477,15 +484,15 @@ def at_event(pk, st, K12, q0, pj, pk_, side, wk, noises, ev, ci, cf):
                 mark[k] = slide.FALLING if falling else slide.RISING
                 hit = True
             elif pk.slope < 1.0 and abs(u[j, k]) <= SAME_INSTANT * size + resolution * rate and st.code[j, k] < FRESH:
-                v = normal_rate(pk, K12, u[j, k], j, k, m, r)
-                if (falling and v < -1e-13 * rate) or (not falling and v > 1e-13 * rate):
+                across = normal_rate(pk, v, u[j, k], j, k, m, r)
+                if (falling and across < -1e-13 * rate) or (not falling and across > 1e-13 * rate):
                     mark[k] = slide.FALLING if falling else slide.RISING
                     hit = True
         if hit:
-            settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, unique)
+            settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, 1.0 if unique else 0.0)
 
 
-@jit
+@inner
 def at_start(pk, st, wk, noises, ev, ci, cf):
     """Bits at t = 0 from the signs of <q_j, e_k>; neurons starting on a surface are resolved."""
     m, big = st.bits.shape
@@ -503,8 +510,7 @@ def at_start(pk, st, wk, noises, ev, ci, cf):
                 st.bits[j, k] = pk.slope
         st.dead[j] = 0
         st.slid[j] = 0
-    outputs(pk, st.y, st.bits, st.code, st.dead, wk)
-    field(pk, st.y, 0.0, st.bits, st.code, st.dead, st.slid, st.basis, st.y.copy(), wk)
+    field(pk, st.y, 0.0, st.bits, st.code, st.dead, st.slid, st.basis, np.empty(st.y.size), wk)
     slide.noise(pk, st.y, m, r, wk, noises)
     mark = np.empty(big, np.int64)
     for j in range(m):
@@ -522,28 +528,44 @@ def at_start(pk, st, wk, noises, ev, ci, cf):
                 mark[k] = slide.AT_START
                 hit = True
         if hit:
-            settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, True)
+            settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, 1.0)
         elif slide.is_dead(pk, st, j):
             st.dead[j] = 1
-            record(ev, ci, cf, j, -1, slide.EV_DEAD, True)
+            record(ev, ci, cf, j, -1, slide.EV_DEAD, 1.0)
 
 
-@jit
+@inner
 def restore(pk, st):
     """Bits, dead flags and held bases from the codes, without touching y: how a checkpoint comes back."""
     m, big = st.bits.shape
-    r = pk.e.shape[1]
     for j in range(m):
         for k in range(big):
             st.bits[j, k] = 1.0 if (st.code[j, k] & 3) == ON else pk.slope
-        q = st.y[j * r : (j + 1) * r].copy()
         slide.hold(pk, st, j)
-        st.y[j * r : (j + 1) * r] = q
         st.dead[j] = 1 if slide.is_dead(pk, st, j) else 0
 
 
-@jit
-def resting(pk, st, K0, G, rest, wk):
+@inner
+def first_step(pk, st, v, wk, cf):
+    """The loss the energy is compared with, the pull that counts as rest, and a careful first step."""
+    m = st.sign.size
+    r = pk.e.shape[1]
+    G = velocity(pk, st, st.y, 0.0, v, wk)
+    cf[LOSS0] = np.exp(log_loss(pk, wk.f))
+    force = 0.0
+    for i in range(pk.alpha.size):
+        force += abs(pk.alpha[i] * wk.g[i])
+    cf[REST] *= force * np.exp(G)
+    top = 0.0
+    for j in range(m):
+        size = norm_q(st.y, j, r) if pk.first == 1 else 1.0
+        if size > 0.0:
+            top = max(top, speed(v, j, m, r) / size)
+    cf[STEP] = 0.1 / top if top > 0.0 else 1.0
+
+
+@inner
+def resting(pk, st, K, G, rest, wk):
     """Whether nothing moves and nothing small grows: every pull is below `rest`, or belongs to a neuron that only shrinks.
 
     A held neuron may sit at the unstable end of its line, w = -s D/|D|, and shrink for ever without turning.
@@ -557,16 +579,27 @@ def resting(pk, st, K0, G, rest, wk):
         turn = 0.0
         for i in range(r):
             size += wk.pull[j, i] ** 2
-            turn += K0[j * r + i] ** 2
+            turn += K[0, j * r + i] ** 2
         if np.sqrt(size) * np.exp(G) <= rest:
             continue
-        if st.slid[j] > 0 and np.sqrt(turn) <= rest and K0[m * r + m + j] < 0.0 and pk.first == 0:
+        if st.slid[j] > 0 and np.sqrt(turn) <= rest and K[0, m * r + m + j] < 0.0 and pk.first == 0:
             continue
         return False
     return True
 
 
-@jit
+@inner
+def write_row(rows_y, rows_code, row, y, code):
+    """Stores a state and its codes as one row."""
+    for i in range(y.size):
+        rows_y[row, i] = y[i]
+    big = code.shape[1]
+    for j in range(code.shape[0]):
+        for k in range(big):
+            rows_code[row, j * big + k] = code[j, k]
+
+
+@entry
 def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, probe, ev, ck_f, ck_y, ck_code, fr_f, fr_y, fr_code):
     """Up to `budget` steps; returns a status. Everything needed to go on is in st, cf, ci.
 
@@ -584,13 +617,22 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
     idle = 0
     fresh_field = True
     G = 0.0
+    if ci[MODE] == START:
+        at_start(pk, st, wk, noises, ev, ci, cf)
+        first_step(pk, st, K[0], wk, cf)
+    elif ci[MODE] == RESTORE:
+        restore(pk, st)
+    ci[MODE] = GO_ON
     while True:
         clock = cf[CLOCK]
         if fresh_field:
-            G = field(pk, st.y, clock_shift(pk, clock), st.bits, st.code, st.dead, st.slid, st.basis, K[0], wk)
+            G = velocity(pk, st, st.y, clock, K[0], wk)
             ci[N_FIELDS] += 1
             fresh_field = False
-        if not np.isfinite(np.sum(K[0])):
+        total = 0.0
+        for i in range(st.y.size):
+            total += K[0, i]
+        if not np.isfinite(total):
             return NOT_FINITE
         any_slid = False
         for j in range(m):
@@ -619,18 +661,15 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
                     return FLUSH
                 row = ci[FR_USED]
                 fr_f[row] = clock
-                fr_y[row] = st.y
-                for j in range(m):
-                    for k in range(big):
-                        fr_code[row, j * big + k] = st.code[j, k]
+                write_row(fr_y, fr_code, row, st.y, st.code)
                 ci[FR_USED] += 1
                 ci[FR_NEXT] += 1
             return REACHED
-        if resting(pk, st, K[0], G, cf[REST], wk):
+        if resting(pk, st, K, G, cf[REST], wk):
             return STATIONARY
         if ci[EV_USED] + room > ev.shape[0] or ci[CK_USED] == ck_y.shape[0] or ci[FR_USED] == fr_f.size:
             return FLUSH
-        u0[:] = wk.u
+        copy_rows(u0, wk.u)
         # An explicit pair never settles unless kept inside its region of stability.
         rate = stiffness(pk, st.y, clock_shift(pk, clock), st.bits, st.code, st.dead, st.slid, st.basis, probe, wk)
         h = cf[STEP]
@@ -657,9 +696,9 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
                 return STALLED
         grow = min(5.0, max(0.2, 0.9 * max(err, 1e-10) ** -0.125))
         new = cf[END] if last else clock + h
-        field(pk, y1, clock_shift(pk, new), st.bits, st.code, st.dead, st.slid, st.basis, K[12], wk)
+        velocity(pk, st, y1, new, K[12], wk)
         ci[N_FIELDS] += 1
-        u1[:] = wk.u
+        copy_rows(u1, wk.u)
         margin1 = 1.0
         if any_slid:
             slide.noise(pk, y1, m, r, wk, noises)
@@ -674,7 +713,9 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
                 j, k = who[p], where[p]
                 if k < 0:
                     at = m * r + j
-                    xs = first_violation(st.y[at], P[:, at], st.sign[j], 0.0)
+                    for i in range(7):
+                        poly[i] = P[i, at]
+                    xs = first_violation(st.y[at], poly, st.sign[j], 0.0)
                 else:
                     surface_poly(pk, P, j, k, r, poly)
                     sgn = 1.0 if (st.code[j, k] & 3) == ON else -1.0
@@ -687,13 +728,13 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
                 seen = 2.0
                 for part in range(1, 5):
                     xs = hi * part / 4.0
-                    low, _, _, _ = margin_at(pk, st, clock, h, xs, P, tmp, e5, wk, noises, idx)
+                    low, _, _, _ = margin_at(pk, st, clock, h, xs, P, tmp, K, wk, noises, idx)
                     ci[N_FIELDS] += 1
                     if low < 0.0:
                         seen = xs
                         break
                 if seen < 2.0:
-                    x, pj, pkk, side = first_release(pk, st, clock, h, seen, margin0, P, tmp, e5, wk, noises, idx)
+                    x, pj, pkk, side = first_release(pk, st, clock, h, seen, margin0, P, tmp, K, wk, noises, idx)
         event = x <= 1.0
         if event:
             new = clock + x * h
@@ -708,10 +749,7 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             at = max(saves[ci[FR_NEXT]], clock)
             stages(pk, st, clock, at - clock, K, tmp, wk)
             fr_f[row] = at
-            fr_y[row] = tmp
-            for j in range(m):
-                for k in range(big):
-                    fr_code[row, j * big + k] = st.code[j, k]
+            write_row(fr_y, fr_code, row, tmp, st.code)
             ci[FR_USED] += 1
             ci[FR_NEXT] += 1
             fresh_field = True
@@ -728,8 +766,8 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
                 stages(pk, st, clock, part, K, y1, wk)
                 ci[N_FIELDS] += STAGES - 1
             else:
-                y1[:] = st.y
-            field(pk, y1, clock_shift(pk, new), st.bits, st.code, st.dead, st.slid, st.basis, K[12], wk)
+                copy(y1, st.y)
+            velocity(pk, st, y1, new, K[12], wk)
             if side < 0:
                 # The located time is good to the step's error; one Newton step along the flow puts it on the surface.
                 if pkk < 0:
@@ -742,10 +780,10 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
                         y1[i] += shift * K[12, i]
                     new += shift
                     settle(pk, st, y1)
-            field(pk, y1, clock_shift(pk, new), st.bits, st.code, st.dead, st.slid, st.basis, K[12], wk)
+            velocity(pk, st, y1, new, K[12], wk)
             ci[N_FIELDS] += 2
             idle = idle + 1 if new == clock else 0
-            st.y[:] = y1
+            copy(st.y, y1)
             cf[CLOCK] = new
             at_event(pk, st, K[12], q0, pj, pkk, side, wk, noises, ev, ci, cf)
             fresh_field = True
@@ -754,7 +792,7 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             # Steps stay as long as before the event, which the error test allowed.
             cf[STEP] = h * max(1.0, grow)
         else:
-            st.y[:] = y1
+            copy(st.y, y1)
             cf[CLOCK] = new
             idle = 0
             if not last:
@@ -771,15 +809,40 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             if fresh_field or count > 0 or dips:
                 fresh_field = True
             else:
-                K[0] = K[12]
+                for i in range(st.y.size):
+                    K[0, i] = K[12, i]
         ci[TICK] += 1
         if ci[TICK] >= ci[STRIDE]:
             ci[TICK] = 0
             row = ci[CK_USED]
             ck_f[row, 0] = cf[CLOCK]
             ck_f[row, 1] = cf[STEP]
-            ck_y[row] = st.y
+            write_row(ck_y, ck_code, row, st.y, st.code)
+            ci[CK_USED] += 1
+
+
+@entry
+def look(pk, st, clock, y, code, wk, v, f, logs, bits):
+    """Outputs, log loss and bits (slid ones with their value) of stored states, one row each."""
+    m, big = st.bits.shape
+    r = pk.e.shape[1]
+    noises = np.empty(big)
+    idx = np.empty(big, np.int64)
+    for row in range(clock.size):
+        for i in range(st.y.size):
+            st.y[i] = y[row, i]
+        for j in range(m):
+            st.sign[j] = 1.0 if st.y[m * r + j] >= 0.0 else -1.0
+            for k in range(big):
+                st.code[j, k] = code[row, j * big + k]
+        restore(pk, st)
+        velocity(pk, st, st.y, clock[row], v, wk)
+        logs[row] = log_loss(pk, wk.f)
+        for i in range(f.shape[1]):
+            f[row, i] = wk.f[i]
+        if bits.shape[0] > 0:
+            slide.noise(pk, st.y, m, r, wk, noises)
+            slide.margins(pk, st, wk, noises, idx)
             for j in range(m):
                 for k in range(big):
-                    ck_code[row, j * big + k] = st.code[j, k]
-            ci[CK_USED] += 1
+                    bits[row, j * big + k] = st.bits[j, k]

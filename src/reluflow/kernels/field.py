@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.kernels._jit import jit
+from reluflow.kernels._jit import inner
 
 SQUARE, LOGISTIC, LOGISTIC2, EXPONENTIAL = 0, 1, 2, 3
 BLAS_ABOVE = 100_000
@@ -53,29 +53,52 @@ class Work(NamedTuple):
     acc: np.ndarray  # (2, S)
 
 
-@jit
+@inner
+def fill(to, value):
+    """to[...] = value for a flat array, as a loop: array expressions are slow to compile."""
+    for i in range(to.size):
+        to[i] = value
+
+
+@inner
+def copy(to, source):
+    """to[...] = source for flat arrays."""
+    for i in range(to.size):
+        to[i] = source[i]
+
+
+@inner
+def copy_rows(to, source):
+    """to[...] = source for matrices."""
+    for i in range(to.shape[0]):
+        for k in range(to.shape[1]):
+            to[i, k] = source[i, k]
+
+
+@inner
 def outputs(pk, y, bits, code, dead, wk):
     """Fills wk.u and wk.f: the network on the data."""
     m, big = bits.shape
     r = pk.e.shape[1]
-    q = y[: m * r].reshape(m, r)
-    b, c = y[m * r : m * r + m], y[m * r + m : m * r + 2 * m]
     blas = m * big * r > BLAS_ABOVE
     if blas:
-        np.dot(q, pk.e.T, wk.u)
+        np.dot(y[: m * r].reshape(m, r), pk.e.T, wk.u)
     acc = wk.acc
-    acc[:] = 0.0
+    for k in range(big):
+        acc[0, k] = 0.0
+        acc[1, k] = 0.0
     for j in range(m):
         if dead[j] == 1:
             continue
-        amp = np.exp(2.0 * c[j]) * b[j]
+        amp = np.exp(2.0 * y[m * r + m + j]) * y[m * r + j]
+        at = j * r
         for k in range(big):
             if blas:
                 u = wk.u[j, k]
             else:
                 u = 0.0
                 for i in range(r):
-                    u += q[j, i] * pk.e[k, i]
+                    u += y[at + i] * pk.e[k, i]
                 wk.u[j, k] = u
             kind = code[j, k] & 3
             if kind >= SLID:
@@ -90,13 +113,13 @@ def outputs(pk, y, bits, code, dead, wk):
             wk.f[i] = pk.alpha[i] * ((1.0 + pk.slope) * acc[1, k] - acc[0, k])
 
 
-@jit
+@inner
 def log1pexp(z):
     """log(1 + e^z) without overflow."""
     return max(z, 0.0) + np.log1p(np.exp(-abs(z)))
 
 
-@jit
+@inner
 def drive(pk, f, g):
     """Fills g with -dL/df_i / e^G and returns G (0 for the square loss)."""
     n = f.size
@@ -118,7 +141,7 @@ def drive(pk, f, g):
     return top
 
 
-@jit
+@inner
 def log_loss(pk, f):
     """log of the loss; -inf for a perfect square-loss fit."""
     n = f.size
@@ -144,11 +167,12 @@ def log_loss(pk, f):
     return top + np.log(total) + np.log(pk.weight) + (np.log(2.0) if pk.loss == LOGISTIC2 else 0.0)
 
 
-@jit
+@inner
 def per_surface(pk, g, jump, base):
     """F_k and B_k from g_i."""
-    jump[:] = 0.0
-    base[:] = 0.0
+    for k in range(jump.size):
+        jump[k] = 0.0
+        base[k] = 0.0
     for i in range(g.size):
         k = pk.surf[i]
         jump[k] += abs(pk.alpha[i]) * g[i]
@@ -156,7 +180,7 @@ def per_surface(pk, g, jump, base):
             base[k] += (1.0 + pk.slope) * pk.alpha[i] * g[i]
 
 
-@jit
+@inner
 def pulls(pk, bits, code, dead, slid, basis, jump, base, wk):
     """Fills wk.pull with D_j for the surface forces given, and wk.free with its value before projection."""
     m, big = bits.shape
@@ -167,33 +191,34 @@ def pulls(pk, bits, code, dead, slid, basis, jump, base, wk):
             for k in range(big):
                 wk.coef[j, k] = 0.0 if (code[j, k] & 3) >= SLID or dead[j] == 1 else bits[j, k] * jump[k] + base[k]
         np.dot(wk.coef, pk.e, wk.free)
+    D, free = wk.pull, wk.free
     for j in range(m):
-        D = wk.pull[j]
+        if not blas:
+            for i in range(r):
+                free[j, i] = 0.0
         if dead[j] == 1:
-            D[:] = 0.0
+            for i in range(r):
+                D[j, i] = 0.0
             continue
-        if blas:
-            D[:] = wk.free[j]
-        else:
-            D[:] = 0.0
+        if not blas:
             for k in range(big):
                 if (code[j, k] & 3) >= SLID:
                     continue
                 coef = bits[j, k] * jump[k] + base[k]
                 if coef != 0.0:
                     for i in range(r):
-                        D[i] += coef * pk.e[k, i]
-            wk.free[j] = D
+                        free[j, i] += coef * pk.e[k, i]
+        for i in range(r):
+            D[j, i] = free[j, i]
         for p in range(slid[j]):
-            z = basis[j, p]
             dot = 0.0
             for i in range(r):
-                dot += z[i] * D[i]
+                dot += basis[j, p, i] * D[j, i]
             for i in range(r):
-                D[i] -= dot * z[i]
+                D[j, i] -= dot * basis[j, p, i]
 
 
-@jit
+@inner
 def field(pk, y, s, bits, code, dead, slid, basis, out, wk):
     """The velocity of (q, b, c, energy) with respect to the clock, bits frozen; returns G."""
     m = bits.shape[0]
@@ -213,21 +238,21 @@ def field(pk, y, s, bits, code, dead, slid, basis, out, wk):
             out[m * r + j] = 0.0
             out[m * r + m + j] = 0.0
             continue
-        D = wk.pull[j]
+        D = wk.pull
         h = 0.0
         size = 0.0
         for i in range(r):
-            h += D[i] * y[at + i]
-            size += D[i] * D[i]
+            h += D[j, i] * y[at + i]
+            size += D[j, i] * D[j, i]
         if pk.first == 1:
             for i in range(r):
-                out[at + i] = fac * b * D[i]
+                out[at + i] = fac * b * D[j, i]
             out[m * r + j] = 0.0
             out[m * r + m + j] = 0.0
             spent += b * b * size
         else:
             for i in range(r):
-                out[at + i] = fac * b * (D[i] - h * y[at + i])
+                out[at + i] = fac * b * (D[j, i] - h * y[at + i])
             out[m * r + j] = fac * h * (1.0 - b) * (1.0 + b)
             out[m * r + m + j] = fac * b * h
             spent += np.exp(2.0 * y[m * r + m + j]) * (b * b * size + h * h)
@@ -235,7 +260,7 @@ def field(pk, y, s, bits, code, dead, slid, basis, out, wk):
     return G
 
 
-@jit
+@inner
 def stiffness(pk, y, s, bits, code, dead, slid, basis, probe, wk):
     """One power iteration for the fastest rate of the residuals; `probe` (n,) is kept between calls.
 
@@ -248,7 +273,9 @@ def stiffness(pk, y, s, bits, code, dead, slid, basis, probe, wk):
     per_surface(pk, probe, jump, base)
     pulls(pk, bits, code, dead, slid, basis, jump, base, wk)
     acc = wk.acc
-    acc[:] = 0.0
+    for k in range(big):
+        acc[0, k] = 0.0
+        acc[1, k] = 0.0
     for j in range(m):
         if dead[j] == 1:
             continue
@@ -292,5 +319,5 @@ def stiffness(pk, y, s, bits, code, dead, slid, basis, probe, wk):
             # The constant part keeps every direction reachable when the dominant one changes.
             probe[i] = 0.999 * probe[i] / total + 0.001 / np.sqrt(n)
     else:
-        probe[:] = 1.0 / np.sqrt(n)
+        fill(probe, 1.0 / np.sqrt(n))
     return total

@@ -12,8 +12,8 @@ PINNED is a surface held with its bit at the slope because the velocity normal t
 
 import numpy as np
 
-from reluflow.kernels._jit import jit
-from reluflow.kernels.field import FRESH, OFF, ON, PINNED, SLID, SQUARE
+from reluflow.kernels._jit import inner
+from reluflow.kernels.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, fill
 
 # How a surface came to be resolved.
 ABSENT, FALLING, RISING, HELD, FORCE_OFF, FORCE_ON, AT_START = 0, 1, 2, 3, 4, 5, 6
@@ -23,7 +23,7 @@ EV_ON, EV_OFF, EV_SLIDE, EV_RELEASE_ON, EV_RELEASE_OFF, EV_DEAD, EV_SIGN, EV_ORI
 ROUND = 1e-12  # relative to the sum of the moduli of a neuron's surface forces
 
 
-@jit
+@inner
 def solve_spd(G, rhs, k):
     """Solves G x = rhs in place for the leading k rows; dependent rows get 0. Returns the smallest pivot."""
     smallest = 1.0
@@ -48,7 +48,7 @@ def solve_spd(G, rhs, k):
     return smallest
 
 
-@jit
+@inner
 def noise(pk, y, m, r, wk, out):
     """Rounding error of the surface forces F_k, from the size of what was summed to get them."""
     total = 0.0
@@ -57,7 +57,7 @@ def noise(pk, y, m, r, wk, out):
         for i in range(r):
             size += y[j * r + i] ** 2
         total += np.exp(2.0 * y[m * r + m + j]) * abs(y[m * r + j]) * np.sqrt(size)
-    out[:] = 0.0
+    fill(out, 0.0)
     for i in range(pk.alpha.size):
         a = abs(pk.alpha[i])
         if pk.loss == SQUARE:
@@ -66,7 +66,7 @@ def noise(pk, y, m, r, wk, out):
             out[pk.surf[i]] += 1e-15 * a * abs(wk.g[i]) * (1.0 + a * total)
 
 
-@jit
+@inner
 def held(code, j, idx):
     """Lists the surfaces neuron j is held on; returns how many."""
     k = 0
@@ -77,7 +77,7 @@ def held(code, j, idx):
     return k
 
 
-@jit
+@inner
 def margins(pk, st, wk, noises, idx):
     """How far the held surfaces are from letting go: (smallest margin, neuron, surface, upper side?).
 
@@ -131,9 +131,9 @@ def margins(pk, st, wk, noises, idx):
     return worst, wj, wk_, wside
 
 
-@jit
+@inner
 def hold(pk, st, j):
-    """Orthonormal basis of the normals neuron j is held on, and its projection on their complement; False if it does not fit."""
+    """Orthonormal basis of the normals neuron j is held on."""
     r = pk.e.shape[1]
     room = st.basis.shape[1]
     count = 0
@@ -141,39 +141,40 @@ def hold(pk, st, j):
         if (st.code[j, k] & 3) < SLID:
             continue
         if count == room:
-            return False
-        z = st.basis[j, count]
-        z[:] = pk.e[k]
+            break
+        z = st.basis
+        for i in range(r):
+            z[j, count, i] = pk.e[k, i]
         for _ in range(2):
             for p in range(count):
                 dot = 0.0
                 for i in range(r):
-                    dot += st.basis[j, p, i] * z[i]
+                    dot += z[j, p, i] * z[j, count, i]
                 for i in range(r):
-                    z[i] -= dot * st.basis[j, p, i]
-        size = np.sqrt(np.sum(z * z))
+                    z[j, count, i] -= dot * z[j, p, i]
+        size = 0.0
+        for i in range(r):
+            size += z[j, count, i] ** 2
+        size = np.sqrt(size)
         if size > 1e-7:
-            z /= size
+            for i in range(r):
+                z[j, count, i] /= size
             count += 1
     st.slid[j] = count
-    project(st, j, r)
-    return True
 
 
-@jit
-def project(st, j, r):
+@inner
+def project(st, y, j, r):
     """Takes the held normals out of q_j."""
-    q = st.y[j * r : (j + 1) * r]
     for p in range(st.slid[j]):
-        z = st.basis[j, p]
         dot = 0.0
         for i in range(r):
-            dot += z[i] * q[i]
+            dot += st.basis[j, p, i] * y[j * r + i]
         for i in range(r):
-            q[i] -= dot * z[i]
+            y[j * r + i] -= dot * st.basis[j, p, i]
 
 
-@jit
+@inner
 def box_qp(G, p, lower, upper, n):
     """Minimises (1/2) n'Gn - p'n over the box: projected Gauss-Seidel until the active set repeats, then a direct solve."""
     t = p.size
@@ -226,7 +227,7 @@ def box_qp(G, p, lower, upper, n):
                 return
 
 
-@jit
+@inner
 def resolve(pk, st, j, mark, wk, noises):
     """Decides the bits of neuron j on its marked surfaces; returns (unique?, distance from a bifurcation).
 
@@ -270,10 +271,13 @@ def resolve(pk, st, j, mark, wk, noises):
             upper[a] = lower[a]
         n[a] = lower[a]
     unique = True
-    smallest = 1.0
     if t > 1:
-        smallest = solve_spd(G.copy(), p.copy(), t)
-        if smallest < 1e-10:
+        L, rest = np.empty((t, t)), np.empty(t)
+        for a in range(t):
+            rest[a] = 0.0
+            for b in range(t):
+                L[a, b] = G[a, b]
+        if solve_spd(L, rest, t) < 1e-10:
             unique = False
     grain = ROUND * scale
     for _ in range(t + 1):
@@ -334,7 +338,7 @@ def resolve(pk, st, j, mark, wk, noises):
     return unique, distance
 
 
-@jit
+@inner
 def change(old, new):
     """The event that takes a surface from one code to another; -1 for none."""
     a, b = old & 3, new & 3
@@ -349,7 +353,7 @@ def change(old, new):
     return EV_OFF if a == ON else -1
 
 
-@jit
+@inner
 def is_dead(pk, st, j):
     """True when no datum can ever move neuron j again: every bit is 0 and no surface has rows on both sides."""
     if pk.slope > 0.0:

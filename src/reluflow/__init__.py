@@ -1,0 +1,58 @@
+"""Gradient flow and gradient descent of ReLU networks, at any scale, with the theorems about them as checks you can run."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+# Public names and where they live; each is imported when first used, so that `import reluflow` is fast.
+_MODULES = ("data", "init", "observe")
+_NAMES = {
+    "Data": "data",
+    "Params": "init",
+    "Problem": "problem",
+    "ReLU": "problem",
+    "LeakyReLU": "problem",
+    "Flow": "flow",
+    "Solution": "solution",
+    "Outcome": "outcome",
+    "SolveError": "outcome",
+    "solve": "solve",
+    "Save": "solve",
+    "Limits": "solve",
+}
+
+__all__ = ["__version__", *_MODULES, *_NAMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str):
+    if name in _MODULES:
+        return importlib.import_module(f"reluflow.{name}")
+    if name in _NAMES:
+        value = getattr(importlib.import_module(f"reluflow.{_NAMES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'reluflow' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from reluflow import data as data
+    from reluflow import init as init
+    from reluflow.data import Data as Data
+    from reluflow.flow import Flow as Flow
+    from reluflow.init import Params as Params
+    from reluflow.outcome import Outcome as Outcome
+    from reluflow.outcome import SolveError as SolveError
+    from reluflow.problem import LeakyReLU as LeakyReLU
+    from reluflow.problem import Problem as Problem
+    from reluflow.problem import ReLU as ReLU
+    from reluflow.solution import Solution as Solution
+    from reluflow.solve import Limits as Limits
+    from reluflow.solve import Save as Save
+    from reluflow.solve import solve as solve

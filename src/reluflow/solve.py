@@ -1,0 +1,113 @@
+"""The one verb: `solve(problem, method, t1=...)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from reluflow._checks import as_finite, number, whole
+from reluflow.flow import Flow, Progress
+from reluflow.flow import run as run_flow
+from reluflow.outcome import Outcome, SolveError
+from reluflow.problem import Problem
+from reluflow.solution import Solution, clock_of
+
+_UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+
+
+@dataclass(frozen=True)
+class Save:
+    """What a Solution keeps: frames at `times`, or at most `frames` of the run's own steps, within `memory`."""
+
+    times: tuple | None = None
+    frames: int = 1000
+    memory: str = "64 MiB"
+
+    def __post_init__(self):
+        whole("frames", self.frames, least=2, hint="the first and the last frame are always kept")
+        if self.times is not None:
+            times = np.atleast_1d(as_finite("times", self.times, hint="give times in increasing order"))
+            if times.ndim != 1 or np.any(np.diff(times) <= 0) or np.any(times < 0):
+                raise ValueError("`times` must be increasing and >= 0, got others: sort them and drop repeats.")
+            object.__setattr__(self, "times", tuple(times.tolist()))
+        self.bytes  # noqa: B018  (validates `memory`)
+
+    @property
+    def bytes(self) -> int:
+        found = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", str(self.memory))
+        if not found or found[2].lower() not in _UNITS:
+            raise ValueError(f"`memory` must be a size, got {self.memory!r}: write it like \"64 MiB\".")
+        return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to give up: steps (tried ones), events, seconds of wall time (None: no limit)."""
+
+    steps: int = 5_000_000
+    events: int = 1_000_000
+    seconds: float | None = None
+
+    def __post_init__(self):
+        whole("steps", self.steps, least=1, hint="leave it out for the default")
+        whole("events", self.events, least=1, hint="leave it out for the default")
+        if self.seconds is not None:
+            number("seconds", self.seconds, rule="positive", ok=lambda v: v > 0, hint="leave it out for no limit")
+
+
+def solve(
+    problem: Problem,
+    method: Flow | None = None,
+    t1: float | None = None,
+    *,
+    log_t1: float | None = None,
+    save: Save | None = None,
+    limits: Limits | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    throw: bool = True,
+) -> Solution:
+    """Trains `problem` by `method` until t1 (or e^log_t1), or, with neither, until nothing moves any more.
+
+    `progress` is called with a `Progress` about ten times a second. Ctrl-C returns what there is. An outcome that is neither
+    reached, stationary nor interrupted raises `SolveError`, whose `.solution` holds the run; `throw=False` returns it instead.
+    """
+    method, save, limits = method or Flow(), save or Save(), limits or Limits()
+    if not isinstance(problem, Problem):
+        raise TypeError(f"`problem` must be an rf.Problem, got {type(problem).__name__}.")
+    if not isinstance(method, Flow):
+        raise TypeError(f"`method` must be rf.Flow(...), got {method!r}.")
+    end = end_clock(problem, t1, log_t1)
+    machine, tape, outcome, seconds = run_flow(problem, method, end, save, limits, progress)
+    sol = Solution.from_flow(problem, method, machine, tape, outcome, seconds, save.times)
+    if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
+        raise SolveError(sol)
+    return sol
+
+
+def end_clock(problem: Problem, t1, log_t1) -> float:
+    """The clock value at which to stop, from t1 or log_t1."""
+    if t1 is not None and log_t1 is not None:
+        raise ValueError(f"Give `t1` or `log_t1`, not both, got t1 = {t1} and log_t1 = {log_t1}.")
+    if t1 is not None:
+        t1 = number(
+            "t1", t1, rule="positive and finite", ok=lambda v: 0 < v < np.inf, hint="time starts at 0; beyond 1e308 use `log_t1`"
+        )
+        return float(clock_of(problem, t1))
+    if log_t1 is not None:
+        log_t1 = number("log_t1", log_t1, rule="finite", ok=np.isfinite, hint="it is the natural logarithm of the end time")
+        if problem.tailed:
+            return float(np.logaddexp(0.0, log_t1))
+        if log_t1 > 700:
+            raise ValueError(
+                f"`log_t1` must be <= 700 for the square loss, got {log_t1:g}: it ends in finite time to rounding, so leave "
+                "both `t1` and `log_t1` out to run until nothing moves."
+            )
+        return float(np.exp(log_t1))
+    if problem.tailed:
+        raise ValueError(
+            f"`t1` must be given for the {problem.loss} loss, got None: its tail never ends. Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100."
+        )
+    return np.inf
