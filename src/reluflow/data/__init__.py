@@ -1,6 +1,42 @@
 """Data sets: `Data(x, y)` and everything that makes one."""
 
 from reluflow.data.core import Data
-from reluflow.data.toys import five_points, two_points
+from reluflow.data.files import from_csv, from_npz
+from reluflow.data.digits import mnist, mnist_arrays
+from reluflow.data.generators import (
+    gaussian_mixture,
+    gaussian_neuron,
+    gaussian_neuron_target,
+    nearly_orthogonal,
+    orthogonal,
+    orthogonally_separable,
+    orthonormal,
+    random_points,
+)
+from reluflow.data.report import Assumption, Description
+from reluflow.data.teachers import teacher, teacher_weights
+from reluflow.data.toys import five_points, toy_plane, two_angles, two_points
 
-__all__ = ["Data", "five_points", "two_points"]
+__all__ = [
+    "Assumption",
+    "Data",
+    "Description",
+    "five_points",
+    "from_csv",
+    "from_npz",
+    "gaussian_mixture",
+    "gaussian_neuron",
+    "gaussian_neuron_target",
+    "mnist",
+    "mnist_arrays",
+    "nearly_orthogonal",
+    "orthogonal",
+    "orthogonally_separable",
+    "orthonormal",
+    "random_points",
+    "teacher",
+    "teacher_weights",
+    "toy_plane",
+    "two_angles",
+    "two_points",
+]

@@ -56,7 +56,7 @@ class Assumption:
         if self.measured is None or self.bound is None:
             return None
         gap = self.measured - self.bound
-        return gap if self.relation.startswith(">") else -gap
+        return gap if self.relation.startswith(">") else 0.0 - gap
 
 
 @dataclass(frozen=True)
@@ -201,36 +201,43 @@ def _singular(x: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _angles(x: np.ndarray, sign: np.ndarray, size: np.ndarray) -> dict:
-    """Extremes over all pairs i < k, one pass over the blocks of cosines."""
+    """Extremes over all pairs i < k, one pass over the blocks of label-signed cosines."""
+    n, d = x.shape
     u = _gram.unit_rows(x)
-    n = x.shape[0]
+    silent = np.flatnonzero(sign == 0)
+    flip = np.where(sign < 0, -1.0, 1.0)
     mu, mu_pair, top, top_pair, p, below = np.inf, None, -1.0, None, 0.0, 0
-    close: dict[float, list[np.ndarray]] = {1.0: [], -1.0: []}
-    for first, cos, later in _gram.cosine_blocks(u):
+    close = []
+    for first, cos in _gram.cosine_blocks(flip[:, None] * x, fill=np.nan):
         last = first + cos.shape[0]
-        cos[~later] = 0.0
-        for s in close:
-            pairs = np.argwhere(s * cos > 1.0 - _gram.NEAR) + first
-            close[s].append(pairs[_gram.chord(u, pairs[:, 0], pairs[:, 1], s) <= PARALLEL])
-        signed = cos * sign[first:last, None] * sign[first:]
-        below += int(np.sum(signed < 0))
-        signed[~later] = np.inf
+        rest = np.tril_indices(cos.shape[0])
+        signed = cos
+        if len(silent):
+            signed = cos.copy()
+            signed[silent[(silent >= first) & (silent < last)] - first] = 0.0
+            signed[:, silent[silent >= first] - first] = 0.0
+        signed[rest] = np.inf
+        below += int(np.count_nonzero(signed < -d * EPS))
         k = int(np.argmin(signed))
         if signed.flat[k] < mu:
             mu, mu_pair = float(signed.flat[k]), _pair(k, signed.shape, first)
-        cos = np.abs(cos, out=cos)
-        k = int(np.argmax(np.where(later, cos, -1.0)))
-        if later.flat[k] and cos.flat[k] > top:
-            top, top_pair = float(cos.flat[k]), _pair(k, cos.shape, first)
-        cos *= size[first:last, None] * size[first:]
+        cos[rest] = 0.0
+        np.abs(cos, out=cos)
+        k = int(np.argmax(cos))
+        if cos.flat[k] > top and n > 1 and (pair := _pair(k, cos.shape, first))[0] < pair[1]:
+            top, top_pair = float(cos.flat[k]), pair
+        if cos.flat[k] > 1.0 - _gram.NEAR:
+            close.append(np.argwhere(cos > 1.0 - _gram.NEAR) + first)
+        cos *= size[first:last, None]
+        cos *= size[first:]
         p = max(p, float(cos.max()))
-    parallel, opposite = np.concatenate(close[1.0]), np.concatenate(close[-1.0])
+    parallel, opposite = _collinear(u, np.concatenate(close) if close else np.zeros((0, 2), dtype=int))
     equal = np.all(x[parallel[:, 0]] == x[parallel[:, 1]], axis=1)
     return dict(
         mu=None if mu_pair is None else mu,
         mu_pair=mu_pair,
         negative_pairs=None if n < 2 else below / (n * (n - 1) / 2),
-        max_cos=None if top_pair is None else top,
+        max_cos=None if n < 2 else max(top, 0.0),
         max_cos_pair=top_pair,
         p=p,
         defect=max(p, float(np.max(np.abs(size**2 - 1.0)))),
@@ -238,6 +245,13 @@ def _angles(x: np.ndarray, sign: np.ndarray, size: np.ndarray) -> dict:
         parallel=_pairs(parallel),
         opposite=_pairs(opposite),
     )
+
+
+def _collinear(u: np.ndarray, close: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Those of the pairs `close` that are parallel, and those that are opposite, to the rounding of a unit row."""
+    i, k = close.T
+    both = np.concatenate([u, -u])
+    return close[_gram.chord(u, i, k) <= PARALLEL], close[_gram.chord(both, i, k + len(u)) <= PARALLEL]
 
 
 def _pair(flat: int, shape: tuple[int, ...], first: int) -> tuple[int, int]:
@@ -255,6 +269,7 @@ def _assumptions(about: Description, y: np.ndarray, singular: np.ndarray) -> tup
     larger = max(about.pull_plus, about.pull_minus)
     pair = about.mu_pair and f"worst pair: rows {about.mu_pair[0]} and {about.mu_pair[1]}"
     spread = about.kappa * about.ratio**2 if about.kappa > 0 else 0.0
+    orthogonal = spread <= n * rounding
     signs = float(np.max(np.abs(np.abs(y) - 1.0)))
     return (
         Assumption("boursier2022", "A1", "orthonormal rows, max |XX'-I|", about.defect, "<=", 0.0, rounding),
@@ -278,10 +293,11 @@ def _assumptions(about: Description, y: np.ndarray, singular: np.ndarray) -> tup
             "nearly orthogonal, kappa R^2",
             spread,
             "<=",
-            # Exactly orthogonal data pass whatever the constant is.
-            0.0 if spread <= n * rounding else None,
+            0.0 if orthogonal else None,
             n * rounding,
-            "must be small enough (leaky slope g: divided by g^4); the paper never says how small",
+            "orthogonal rows pass whatever the constant"
+            if orthogonal
+            else "must be small enough (leaky slope g: divided by g^4), the paper never says how small",
         ),
         Assumption("kou2023", "independent rows", "n - rank", float(n - about.rank), "<=", 0.0),
         Assumption("kou2023", "Gershgorin", "diagonally dominant Gram matrix, (n-1) p / min |x|^2", about.kappa * (n - 1) / n, "<", 1.0),
@@ -291,8 +307,9 @@ def _assumptions(about: Description, y: np.ndarray, singular: np.ndarray) -> tup
 
 
 def _gaussian(singular: np.ndarray, n: int, d: int) -> Assumption:
-    """Lee et al. take x ~ N(0, I): for such rows sqrt(n) - sqrt(d) - 4 < s(X) < sqrt(n) + sqrt(d) + 4 but for 0.07% of draws."""
-    edge = (np.sqrt(n) + np.sqrt(d) + 4.0) ** 2 / n - 1.0
-    moment = float(max(abs(singular[0] ** 2 / n - 1.0), abs(singular[-1] ** 2 / n - 1.0))) if n >= d else None
-    note = "0.07% of Gaussian draws exceed the bound" if n >= d else "needs n >= d"
-    return Assumption("lee2023", "Gaussian inputs", "second moment, |X'X/n - I|", moment, "<=", float(edge), 0.0, note)
+    """Lee et al. take x ~ N(0, I): then |s(X) - sqrt(n)| < sqrt(d) + 4 for every singular value, but for 0.07% of draws."""
+    edge = float((np.sqrt(n) + np.sqrt(d) + 4.0) ** 2 / n - 1.0)
+    enough = n >= d and edge < 1.0  # below, even a singular second moment would pass
+    moment = float(np.max(np.abs(singular**2 / n - 1.0))) if enough else None
+    note = "0.07% of Gaussian draws exceed the bound" if enough else "too few rows to tell"
+    return Assumption("lee2023", "Gaussian inputs", "second moment, |X'X/n - I|", moment, "<=", edge if enough else None, 0.0, note)

@@ -49,7 +49,7 @@ def merged(data: Data, angle: float) -> Data:
     angle = number(
         "angle", angle, rule="in [0, pi/2)", ok=lambda v: 0.0 <= v < np.pi / 2, hint="radians; 1e-3 merges near copies"
     )
-    first, place = np.unique(_chains(_gram.unit_rows(data.x), 2 * np.sin(angle / 2) + PARALLEL), return_inverse=True)
+    first, place = np.unique(_chains(data.x, 2 * np.sin(angle / 2) + PARALLEL), return_inverse=True)
     size = np.bincount(place)
     x, y = np.zeros((len(size), data.d)), np.zeros(len(size))
     np.add.at(x, place, data.x)
@@ -57,15 +57,16 @@ def merged(data: Data, angle: float) -> Data:
     return Data(x / size[:, None], y / size, name=_named(data, f"merged at {angle:g}"))
 
 
-def _chains(u: np.ndarray, reach: float) -> np.ndarray:
-    """For each row of `u` the first row of its group; a chord of at most `reach` links two rows, zero rows stand alone."""
-    n = u.shape[0]
+def _chains(x: np.ndarray, reach: float) -> np.ndarray:
+    """For each row the first row of its group; a chord of at most `reach` links two directions, zero rows stand alone."""
+    n = x.shape[0]
+    u = _gram.unit_rows(x)
     alive = np.any(u, axis=1)
     group = np.arange(n)
-    for first, cosines, later in _gram.cosine_blocks(u):
-        gap = 2.0 - 2.0 * cosines - reach**2  # chord^2 - reach^2, to about NEAR
-        rows, cols = np.nonzero(later & (gap <= _gram.NEAR))
-        doubtful = gap[rows, cols] > -_gram.NEAR
+    least = 1.0 - reach**2 / 2  # the cosine at that chord
+    for first, cosines in _gram.cosine_blocks(x, fill=-2.0):
+        rows, cols = np.nonzero(cosines >= least - _gram.NEAR)
+        doubtful = cosines[rows, cols] <= least + _gram.NEAR
         rows, cols = rows + first, cols + first
         keep = alive[rows] & alive[cols]
         keep[doubtful] &= _gram.chord(u, rows[doubtful], cols[doubtful]) <= reach

@@ -8,7 +8,7 @@ Errors are measured per neuron on (q, b, c), so relative to its own scale, and o
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import entry, inner
+from reluflow.kernels._jit import entry, glue, inner
 from reluflow.kernels.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, copy, copy_rows, field, fill, log_loss, stiffness
 from reluflow.kernels.tableau import DENSE, E3, E5, STAGES, A, C
 
@@ -25,13 +25,13 @@ LEFT = 1e-11  # a neuron has clearly left a surface
 STABLE = 4.0  # step times fastest rate; the pair is stable to about 6
 
 
-@inner
+@glue
 def clock_shift(pk, clock):
     """The s of `field`: the clock itself for exponential tails, 0 for the square loss, whose clock is t."""
     return 0.0 if pk.loss == SQUARE else clock
 
 
-@inner
+@glue
 def velocity(pk, st, y, clock, out, wk):
     """`out` = the velocity at y with respect to the clock; returns G."""
     return field(pk, y, clock_shift(pk, clock), st.bits, st.code, st.dead, st.slid, st.basis, out, wk)
@@ -341,7 +341,7 @@ def margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, idx):
     return slide.margins(pk, st, wk, noises, idx)
 
 
-@inner
+@glue
 def first_release(pk, st, clock, h, hi, m0, P, tmp, K, wk, noises, idx):
     """The fraction in (0, hi] at which a held surface first lets go, given that one has at hi: (x, neuron, surface, side)."""
     lo, flo = 0.0, max(m0, 0.0)
@@ -412,7 +412,7 @@ def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, sure):
         slide.project(st, st.y, j, r)
 
 
-@inner
+@glue
 def pass_origin(pk, st, j, v, wk, noises, ev, ci, cf):
     """w_j = 0 while held: what lies ahead is read off the velocity, held surfaces are resolved anew. Never unique."""
     m, big = st.bits.shape
@@ -555,7 +555,7 @@ def first_step(pk, st, v, wk, cf):
     force = 0.0
     for i in range(pk.alpha.size):
         force += abs(pk.alpha[i] * wk.g[i])
-    cf[REST] *= force * np.exp(G)
+    cf[REST] *= force * (np.exp(G) if pk.loss == SQUARE else 1.0)
     top = 0.0
     for j in range(m):
         size = norm_q(st.y, j, r) if pk.first == 1 else 1.0
@@ -572,6 +572,8 @@ def resting(pk, st, K, G, rest, wk):
     """
     m = st.sign.size
     r = pk.e.shape[1]
+    # With an exponential tail pulls fade for ever on separable data: there rest means that they cancel.
+    shrink = np.exp(G) if pk.loss == SQUARE else 1.0
     for j in range(m):
         if st.dead[j] == 1:
             continue
@@ -580,7 +582,7 @@ def resting(pk, st, K, G, rest, wk):
         for i in range(r):
             size += wk.pull[j, i] ** 2
             turn += K[0, j * r + i] ** 2
-        if np.sqrt(size) * np.exp(G) <= rest:
+        if np.sqrt(size) * shrink <= rest:
             continue
         if st.slid[j] > 0 and np.sqrt(turn) <= rest and K[0, m * r + m + j] < 0.0 and pk.first == 0:
             continue

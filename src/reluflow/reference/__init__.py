@@ -4,8 +4,8 @@ It shares no code with the engine: Taylor series of plain weights in arbitrary p
 straight from Filippov's definition.
 """
 
-from reluflow.reference.descent import descent
-from reluflow.reference.flow import flow
+from reluflow.reference.iterate import descent
+from reluflow.reference.integrate import flow
 from reluflow.reference.result import Event, Reference
 
 __all__ = ["Event", "Reference", "descent", "flow"]

@@ -15,6 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations, product
 
+import numpy as np
+from scipy.spatial import ConvexHull
+
 from reluflow.reference.arith import arb, arb_mat, basis, combine, dot, norm, project
 
 
@@ -109,7 +112,7 @@ def _motion(sign, away, local, pushes, face, size, tol):
     D = project(base, basis([local[k].normal for k in kept]))
     inside = 1.0
     if kept:
-        inside = _membership(sign, base, [local[k].normal for k in kept], [pushes[k] for k in kept], size, tol)
+        inside = _membership(base, [local[k].normal for k in kept], [pushes[k] for k in kept], size, tol)
         if inside is None:
             return None
     margins = []
@@ -121,13 +124,11 @@ def _motion(sign, away, local, pushes, face, size, tol):
     return Motion(face, D, margins)
 
 
-def _membership(sign, base, normals, pushes, size, tol):
+def _membership(base, normals, pushes, size, tol):
     """How far inside the hull of the adjacent fields the kept one lies (0 to 1/2), or None if outside."""
     jumps = [push[1] - push[-1] for push in pushes]
     if len(basis(normals)) < len(normals):
-        if any(sign * K > 0 for K in jumps):
-            return None  # repelling in some direction: other motions exist, and staying is none of the regular ones
-        return hold(base, normals, jumps, size, tol)
+        return _in_hull(base, normals, jumps, size, tol)
     gram = arb_mat([[dot(u, v) for v in normals] for u in normals])
     nu = gram.solve(arb_mat([[-dot(base, u)] for u in normals])).mid().tolist()
     inside = 0.5
@@ -140,20 +141,35 @@ def _membership(sign, base, normals, pushes, size, tol):
     return max(inside, 0.0)
 
 
-def hold(base, normals, jumps, size, tol):
-    """Whether 0 lies in base + {sum theta_r K_r e_r}, theta in [0, 1]: tested on the facets of this zonotope.
+def _in_hull(base, normals, jumps, size, tol):
+    """The normalised distance of 0 from the boundary of the hull of the fields of all realised patterns; None when outside.
 
-    For jumps of one sign its vertices are exactly the fields of the realised patterns. Returns the smallest normalised distance to
-    a facet, None when outside.
+    Floats tell which fields make a facet, its plane is then computed to full precision.
     """
-    worst = 0.5
-    for _, z in cocircuits(normals):
-        for flip in (1, -1):
-            reach = flip * dot(base, z)
-            for e, K in zip(normals, jumps, strict=True):
-                reach += max(arb(0), flip * K * dot(e, z))
-            worst = min(worst, float(reach / (norm(z) * size)))
-    return worst if worst >= -float(tol) else None
+    axes = basis(normals)
+    fields = []
+    for face in covectors(normals):
+        if 0 not in face:
+            on = [K if side > 0 else arb(0) for K, side in zip(jumps, face, strict=True)]
+            D = combine([base, *normals], [arb(1), *on])
+            fields.append([dot(D, axis) for axis in axes])
+    if len(axes) == 1:
+        values = sorted((v for (v,) in fields), key=float)
+        inside = min(values[-1], -values[0])
+    else:
+        cloud = np.array([[float(v / size) for v in field] for field in fields])
+        facets = ConvexHull(cloud).simplices
+        inside = min((_depth([fields[k] for k in facet], fields) for facet in facets), key=float)
+    inside = float(inside / size)
+    return min(inside, 0.5) if inside >= -float(tol) else None
+
+
+def _depth(facet, fields):
+    """How far 0 lies from the plane through a facet, on the side of the other points."""
+    origin, *others = facet
+    edges = basis([[u - v for u, v in zip(p, origin, strict=True)] for p in others])
+    inner = max((project([u - v for u, v in zip(p, origin, strict=True)], edges) for p in fields), key=lambda z: float(norm(z)))
+    return -dot(origin, inner) / norm(inner)
 
 
 def _rests(net, surface, sides, touched, motion):

@@ -73,9 +73,11 @@ class Expansion:
         self.both = net.train == "both"
         self.drive = DriveSeries(net, g, e, bits)
         self.scale, self.q, self.b = [], [], []
+        reach = sum((abs(v) * norm(x) for v, x in zip(g, net.x, strict=True)), arb(0)) * arb((1, e))
         groups = {}
         for j, (neuron, cell) in enumerate(zip(neurons, cells, strict=True)):
-            r = norm([*neuron.w, neuron.a]) if self.both else norm(neuron.w)
+            # The first layer alone may pass w = 0: there the distance it moves in this step is the scale.
+            r = norm([*neuron.w, neuron.a]) if self.both else (norm(neuron.w) + abs(neuron.a) * reach).mid()
             r = r if r != 0 else arb(1)
             self.scale.append(r)
             self.q.append([[fix(v / r, bits)] for v in neuron.w])

@@ -111,10 +111,15 @@ class _Run:
                 self._move(neuron, cells[j], *now.weights(j, end))
         self.t = stop
         if hits:
-            g = [unfix(horner(G, end, bits), bits) / unit for G in now.drive.G]
+            at = self._drive_at(now, end)
+            soon = self._drive_at(now, end + (1 << bits // 2))
             for j, causes in sorted(hits.items()):
-                self._event(j, causes, [v.mid() for v in g])
+                self._event(j, causes, soon if "origin" in causes else at, now.scale[j])
         self.e += max(-8, min(2, reach))
+
+    def _drive_at(self, now, tau):
+        unit = arb((1, now.e))
+        return [(unfix(horner(G, tau, self.bits), self.bits) / unit).mid() for G in now.drive.G]
 
     def _cell(self, neuron):
         key = tuple(neuron.sides)
@@ -175,6 +180,9 @@ class _Run:
                 tau = x * end >> self.bits
                 found.append((tau, j, cause))
                 end = min(end, tau + close)
+        for j, neuron in enumerate(self.neurons):
+            if neuron.held and not self._held(neuron, self._drive_at(now, end)):
+                found.append((self._let_go(now, neuron, end), j, "origin"))
         if not found:
             return end, {}
         first = min(tau for tau, _, _ in found)
@@ -183,6 +191,23 @@ class _Run:
             if tau <= first + close:
                 hits.setdefault(j, []).append(cause)
         return first, hits
+
+    def _held(self, neuron, g):
+        """Whether staying at w = 0 is the only motion."""
+        everything = range(len(neuron.sides))
+        choice = resolve(self.net, neuron.sign, g, neuron.sides, everything, (), self.tol)
+        return choice.unique and set(choice.sides.values()) == {0}
+
+    def _let_go(self, now, neuron, high):
+        """When the forces that hold a neuron at the origin let it go, by bisection."""
+        low = 0
+        while high - low > 1:
+            half = (low + high) // 2
+            if self._held(neuron, self._drive_at(now, half)):
+                low = half
+            else:
+                high = half
+        return high
 
     def _watched(self, now, cells):
         """Polynomials that are positive until something happens: heights, multipliers of slid surfaces, output weights."""
@@ -203,7 +228,7 @@ class _Run:
                 b = [neuron.sign * v for v in now.b[j]]
                 yield j, "sign", b[1:] if neuron.turning else b
         for j, neuron in enumerate(self.neurons):
-            if not neuron.slid():
+            if neuron.held or not neuron.slid():
                 continue
             cell = cells[j]
             for r, (nu, jump) in zip(cell.slid, cell.multipliers, strict=True):
@@ -212,7 +237,7 @@ class _Run:
                 yield j, (r, -1), low
                 yield j, (r, 1), [u - v for u, v in zip(top, low, strict=True)]
 
-    def _event(self, j, causes, g):
+    def _event(self, j, causes, g, scale):
         neuron = self.neurons[j]
         before = list(neuron.sides)
         crossed = [c for c in causes if isinstance(c, int)]
@@ -226,10 +251,14 @@ class _Run:
                 unique = self._settle(j, sorted({*touched, *crossed, *neuron.resting}), g, before, leave=2)
             self._note(j, -1, "sign", unique)
             return
+        if "origin" in causes:
+            neuron.held = False
+            unique = self._settle(j, range(len(before)), g, before, leave=2)
+            self._note(j, -1, "origin", unique)
+            return
         if crossed:
             touched = sorted({*crossed, *neuron.slid(), *neuron.resting})
             neuron.w = project(neuron.w, basis([self.net.surfaces[r].normal for r in touched]))
-            scale = abs(neuron.a) if self.net.train == "both" else arb(0)
             if norm(neuron.w) <= self.tol * scale and neuron.slid():
                 neuron.w = [arb(0)] * self.net.d
                 touched = list(range(len(before)))
@@ -248,6 +277,10 @@ class _Run:
         choice = resolve(self.net, neuron.sign, g, neuron.sides, touched, neuron.resting, self.tol)
         arrival = self._arrival(neuron, touched, g, before)
         neuron.resting = choice.resting
+        kept = [self.net.surfaces[r].normal for r, side in choice.sides.items() if side == 0]
+        neuron.held = len(basis(kept)) < len(kept)
+        if neuron.held and len(kept) < len(before):
+            raise NotImplementedError("The reference cannot slide on surfaces with dependent normals other than at w = 0.")
         for r, side in choice.sides.items():
             neuron.sides[r] = side
             if side != 0 and r not in choice.resting:
