@@ -1,6 +1,10 @@
 """Settings every test shares: one thread for each worker, no display, repeatable random examples."""
 
 import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `support`
 
 # Before numpy is imported: pytest-xdist already uses the cores.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

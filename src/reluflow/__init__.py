@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
 # Public names and where they live; each is imported when first used, so that `import reluflow` is fast.
-_MODULES = ("data", "init", "observe")
+_MODULES = ("data", "init", "observe", "plot")
 _NAMES = {
     "Data": "data",
     "Params": "init",
@@ -22,6 +24,9 @@ _NAMES = {
     "solve": "solve",
     "Save": "solve",
     "Limits": "solve",
+    "Experiment": "experiment",
+    "ExperimentError": "experiment",
+    "load": "store",
 }
 
 __all__ = ["__version__", *_MODULES, *_NAMES]  # noqa: PLE0604
@@ -41,10 +46,23 @@ def __dir__():
     return sorted(__all__)
 
 
+class _Package(ModuleType):
+    """Importing `reluflow.solve` must not put the module where `rf.solve`, the function, is looked for."""
+
+    def __setattr__(self, name, value):
+        if not (name in _NAMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
 if TYPE_CHECKING:
     from reluflow import data as data
     from reluflow import init as init
     from reluflow.data import Data as Data
+    from reluflow.experiment import Experiment as Experiment
+    from reluflow.experiment import ExperimentError as ExperimentError
     from reluflow.flow import Flow as Flow
     from reluflow.init import Params as Params
     from reluflow.outcome import Outcome as Outcome
@@ -56,3 +74,4 @@ if TYPE_CHECKING:
     from reluflow.solve import Limits as Limits
     from reluflow.solve import Save as Save
     from reluflow.solve import solve as solve
+    from reluflow.store import load as load

@@ -63,6 +63,7 @@ class Solution:
     def __init__(self, problem, method, outcome, stats, events, machine, frames, checkpoints):
         self.problem, self.method = problem, method
         self.outcome, self.stats, self.events = outcome, stats, events
+        self.experiment = None  # the rf.Experiment that made this run, where there is one
         self._machine = machine
         self._frames = frames  # (clock (F,), y (F, N), code (F, m*S))
         self._checkpoints = checkpoints  # (clock and step (C, 2), y, code)
@@ -149,6 +150,20 @@ class Solution:
     def log_scale(self) -> np.ndarray:
         """Log scale of the mantissas `w` and `a`, (frames, width)."""
         return self._split(self._frames[1])[2]
+
+    # Keeping it -----------------------------------------------------------------------------------------------------
+
+    def save(self, path):
+        """Write the run as a folder that `rf.load` reads; when this returns it is on disk, whole. `path` must not exist yet."""
+        from reluflow import store
+
+        return store.save(self, path)
+
+    def to_xarray(self):
+        """Frames and events as an `xarray.Dataset` with dims frame, neuron, datum, feature, event; times are `log_t`."""
+        from reluflow import store
+
+        return store.to_xarray(self)
 
     # Any moment -----------------------------------------------------------------------------------------------------
 

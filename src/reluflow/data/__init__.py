@@ -1,8 +1,8 @@
 """Data sets: `Data(x, y)` and everything that makes one."""
 
 from reluflow.data.core import Data
-from reluflow.data.files import from_csv, from_npz
 from reluflow.data.digits import mnist, mnist_arrays
+from reluflow.data.files import from_csv, from_npz
 from reluflow.data.generators import (
     gaussian_mixture,
     gaussian_neuron,

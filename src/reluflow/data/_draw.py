@@ -25,8 +25,8 @@ def columns(d: int) -> int:
 def labels(given, n: int, rng: np.random.Generator) -> np.ndarray:
     """`given` as n numbers, or drawn by name.
 
-    "signs" is +1 or -1 at random, "balanced" is +1 for the first half (an odd one out too) and -1 for the rest, "gaussian"
-    is standard normal, "positive" is +1 throughout.
+    "signs" is +1 or -1 at random, "balanced" is +1 for the first half (an odd one out too) and -1 for the rest,
+    "gaussian" is standard normal, "positive" is +1 throughout.
     """
     if isinstance(given, str):
         one_of("labels", given, LABELS)
@@ -37,7 +37,9 @@ def labels(given, n: int, rng: np.random.Generator) -> np.ndarray:
         return np.where(np.arange(n) < (n + 1) // 2, 1.0, -1.0) if given == "balanced" else np.ones(n)
     y = as_finite("labels", given, ndim=1, hint=f"give {n} numbers, or one of {', '.join(LABELS)}")
     if y.shape != (n,):
-        raise ValueError(f"`labels` must be {n} numbers, one per row, got {y.shape[0]}: or name them, as in `labels=\"signs\"`.")
+        raise ValueError(
+            f'`labels` must be {n} numbers, one per row, got {y.shape[0]}: or name them, as in `labels="signs"`.'
+        )
     return y
 
 

@@ -106,7 +106,7 @@ class Data:
         return report.describe(self)
 
     def to_csv(self, path) -> None:
-        """Write columns x0..x{d-1}, y with every digit of the float64 numbers; `from_csv` reads the same numbers back."""
+        """Write columns x0..x{d-1}, y with all digits of the float64 numbers; `from_csv` reads them back."""
         from reluflow.data import files
 
         files.write_csv(self, path)

@@ -28,11 +28,19 @@ class _File(NamedTuple):
 
 FILES = {
     "train": (
-        _File("train-images-idx3-ubyte", (60000, 28, 28), "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+        _File(
+            "train-images-idx3-ubyte",
+            (60000, 28, 28),
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        ),
         _File("train-labels-idx1-ubyte", (60000,), "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
     ),
     "test": (
-        _File("t10k-images-idx3-ubyte", (10000, 28, 28), "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
+        _File(
+            "t10k-images-idx3-ubyte",
+            (10000, 28, 28),
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        ),
         _File("t10k-labels-idx1-ubyte", (10000,), "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
     ),
 }
@@ -59,9 +67,9 @@ def mnist(
     - `parity=True`: even digits are +1, odd ones -1.
     - `digits="all"`, or a list of digits: `y` is the digit itself, for losses over several classes.
 
-    `size` keeps that many rows, drawn at random (`seed`) and shared equally among the labels. `centre=True` takes off the
-    mean of the rows returned; `centre="train"` takes off the mean of all training images of these digits, which is what a
-    test set needs. `folder` looks elsewhere than in `$RELUFLOW_DATA/mnist/`.
+    `size` keeps that many rows, drawn at random (`seed`) and shared equally among the labels. `centre=True` takes off
+    the mean of the rows returned; `centre="train"` takes off the mean of all training images of these digits, which is
+    what a test set needs. `folder` looks elsewhere than in `$RELUFLOW_DATA/mnist/`.
     """
     groups, name = _choice(pair, parity, digits)
     if centre not in (False, True, "train"):
@@ -85,12 +93,14 @@ def mnist(
 
 
 def mnist_arrays(split: str = "train", folder=None) -> tuple[np.ndarray, np.ndarray]:
-    """The files as they are: images (n, 28, 28) and digits (n,), uint8 and read-only; "train" has 60,000, "test" 10,000."""
+    """The files as they are: images (n, 28, 28) and digits (n,), uint8, read-only; n = 60,000 or 10,000 ("test")."""
     one_of("split", split, FILES)
     if folder is None:
         root = os.environ.get("RELUFLOW_DATA")
         if not root:
-            raise FileNotFoundError(f"MNIST must be at `$RELUFLOW_DATA/mnist/`, got no `RELUFLOW_DATA`: set it, and {HOW}.")
+            raise FileNotFoundError(
+                f"MNIST must be at `$RELUFLOW_DATA/mnist/`, got no `RELUFLOW_DATA`: set it, and {HOW}."
+            )
         folder = Path(root) / "mnist"
     images, digits = (_load(Path(folder), file) for file in FILES[split])
     return images, digits
@@ -141,7 +151,9 @@ def _choice(pair, parity, digits) -> tuple[list[tuple[float, tuple[int, ...]]], 
         raise ValueError(f"`pair` must be two digits, or two lists of digits, got {pair!r}: as in `pair=(0, 1)`.")
     plus, minus = (_digits("pair", side if hasattr(side, "__len__") else [side]) for side in pair)
     if set(plus) & set(minus):
-        raise ValueError(f"`pair` must be two different sides, got {min(set(plus) & set(minus))} on both: as in `pair=(0, 1)`.")
+        raise ValueError(
+            f"`pair` must be two different sides, got {min(set(plus) & set(minus))} on both: as in `pair=(0, 1)`."
+        )
     return [(1.0, plus), (-1.0, minus)], "/".join("".join(map(str, side)) for side in (plus, minus))
 
 
@@ -149,12 +161,14 @@ def _digits(name: str, given) -> tuple[int, ...]:
     chosen = tuple(given)
     bad = [k for k in chosen if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k <= 9]
     if bad or not chosen:
-        raise ValueError(f"`{name}` must hold digits 0 to 9, got {bad[0] if bad else 'none'!r}: as in `pair=(0, 1)`.")
+        raise ValueError(
+            f"`{name}` must hold digits 0 to 9, got {repr(bad[0]) if bad else 'none'}: as in `pair=(0, 1)`."
+        )
     return tuple(int(k) for k in chosen)
 
 
 def _shared(keep: np.ndarray, label: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """`size` of the rows `keep`, in their order, as many of each label as of any other (or one more, smaller labels first)."""
+    """`size` of the rows `keep`, in their order: as many of each label, the smaller labels taking what is left over."""
     size = whole("size", size, least=1, hint="the number of rows to keep")
     rng = _draw.stream(seed)
     values = np.unique(label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 import zipfile
 import zlib
@@ -37,7 +38,9 @@ def from_csv(path, label=None, delimiter: str = ",") -> Data:
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"`{path}` must be a CSV file in UTF-8, got {error}: save it as plain text.") from None
     if not rows:
-        raise ValueError(f"`{path}` must hold at least one line of numbers, got none: one row per line, label included.")
+        raise ValueError(
+            f"`{path}` must hold at least one line of numbers, got none: one row per line, label included."
+        )
     table = np.array(rows)
     column = _label_column(path, label, header, table.shape[1])
     return Data(np.delete(table, column, axis=1), table[:, column], name=path.stem)
@@ -69,13 +72,17 @@ def _numbers(path: Path, line: int, cells: list[str], width: int, delimiter: str
             f"`{path}` must have at least two columns, a row and its label, got one on line {line}: "
             f"cells end at {delimiter!r}, change it with `delimiter`."
         )
-    for k, cell in enumerate(cells):
-        if not _is_number(cell) or not np.isfinite(float(cell)):
-            raise ValueError(
-                f"Every cell of `{path}` must be a finite number, got {cell.strip()!r} on line {line}, column {k + 1}: "
-                "repair or drop that line."
-            )
-    return [float(cell) for cell in cells]
+    try:
+        values = [float(cell) for cell in cells]
+    except ValueError:
+        values = []
+    if values and "_" not in "".join(cells) and all(map(math.isfinite, values)):
+        return values
+    k = next(k for k, cell in enumerate(cells) if not _is_number(cell) or not math.isfinite(float(cell)))
+    raise ValueError(
+        f"Every cell of `{path}` must be a finite number, got {cells[k].strip()!r} on line {line}, column {k + 1}: "
+        "repair or drop that line."
+    )
 
 
 def _label_column(path: Path, label, header: list[str] | None, width: int) -> int:
@@ -84,11 +91,15 @@ def _label_column(path: Path, label, header: list[str] | None, width: int) -> in
     if isinstance(label, str):
         if header is None or header.count(label) != 1:
             have = "no header" if header is None else f"columns {', '.join(header[:12])}{', ...' if width > 12 else ''}"
-            raise ValueError(f"`label` must name one column of `{path}`, got {label!r} with {have}: or give its number.")
+            raise ValueError(
+                f"`label` must name one column of `{path}`, got {label!r} with {have}: or give its number."
+            )
         return header.index(label)
     column = whole("label", label, least=-width, hint="a column name, or a number counted from 0")
     if column >= width:
-        raise ValueError(f"`label` must be below the {width} columns of `{path}`, got {column}: count from 0, -1 is the last.")
+        raise ValueError(
+            f"`label` must be below the {width} columns of `{path}`, got {column}: count from 0, -1 is the last."
+        )
     return column % width
 
 
@@ -106,7 +117,9 @@ def from_npz(path) -> Data:
     """Read arrays `x` (n, d) and `y` (n,), and `name` where there is one."""
     path = _existing(path)
     if not zipfile.is_zipfile(path):
-        raise ValueError(f"`{path}` must be an NPZ file, got something else: write one with `np.savez(path, x=x, y=y)`.")
+        raise ValueError(
+            f"`{path}` must be an NPZ file, got something else: write one with `np.savez(path, x=x, y=y)`."
+        )
     try:
         with np.load(path, allow_pickle=False) as archive:
             missing = [key for key in ("x", "y") if key not in archive.files]
@@ -124,7 +137,9 @@ def from_npz(path) -> Data:
         raise ValueError(f"`{path}` must hold plain numbers, got Python objects: save float arrays.") from None
     for key in ("x", "y"):
         if arrays[key].dtype.kind not in "fiub":
-            raise ValueError(f"`{key}` in `{path}` must be an array of real numbers, got {arrays[key].dtype}: save floats.")
+            raise ValueError(
+                f"`{key}` in `{path}` must be an array of real numbers, got {arrays[key].dtype}: save floats."
+            )
     return Data(arrays["x"], arrays["y"], name=str(arrays.get("name", path.stem)))
 
 

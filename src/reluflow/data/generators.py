@@ -1,7 +1,7 @@
 """Data drawn at random. Every generator draws from `default_rng([seed, 1])`, in the order its docstring gives.
 
-`labels` is a list of numbers, or "signs" (+1 or -1 at random), "balanced" (+1 for the first half, -1 for the rest), "gaussian"
-or "positive" throughout.
+`labels` is a list of numbers, or "signs" (+1 or -1 at random), "balanced" (+1 for the first half, -1 for the rest),
+"gaussian" or "positive".
 """
 
 from __future__ import annotations
@@ -12,14 +12,19 @@ from reluflow._checks import as_finite, number, whole
 from reluflow.data import _draw
 from reluflow.data.core import Data
 
-POSITIVE = dict(rule="positive and finite", ok=lambda v: 0 < v < np.inf, hint="try 1.0")
-NOT_NEGATIVE = dict(rule="finite and not negative", ok=lambda v: 0 <= v < np.inf, hint="0 leaves it out")
+
+def _positive(name: str, value) -> float:
+    return number(name, value, rule="positive and finite", ok=lambda v: 0 < v < np.inf, hint="try 1.0")
+
+
+def _not_negative(name: str, value) -> float:
+    return number(name, value, rule="finite and not negative", ok=lambda v: 0 <= v < np.inf, hint="try 0.1")
 
 
 def random_points(n: int, d: int, labels="gaussian", scale: float = 1.0, seed: int = 0) -> Data:
     """Standard normal rows times `scale`, then labels: data that satisfy no paper's assumptions."""
     n, d, rng = _draw.rows(n), _draw.columns(d), _draw.stream(seed)
-    x = number("scale", scale, **POSITIVE) * rng.normal(size=(n, d))
+    x = _positive("scale", scale) * rng.normal(size=(n, d))
     return Data(x, _draw.labels(labels, n, rng), name="random_points")
 
 
@@ -41,7 +46,9 @@ def _orthogonal(size: np.ndarray, labels, d: int | None, seed: int, name: str) -
     n = len(size)
     d = n if d is None else _draw.columns(d)
     if d < n:
-        raise ValueError(f"`d` must be at least the number of rows ({n}), got {d}: R^{d} holds only {d} orthogonal rows.")
+        raise ValueError(
+            f"`d` must be at least the number of rows ({n}), got {d}: R^{d} holds only {d} orthogonal rows."
+        )
     rng = _draw.stream(seed)
     return Data(size[:, None] * _draw.orthonormal_rows(n, d, rng), _draw.labels(labels, n, rng), name=name)
 
@@ -51,14 +58,15 @@ def orthogonally_separable(
 ) -> Data:
     r"""Data for Assumption 1 of Min et al. whose smallest label-signed cosine is `mu`, to rounding.
 
-    The directions u_i = y_i x_i / |x_i| lie in a cap of half angle arccos(mu) / 2 around a random centre: at random, but for
-    two at opposite ends of a diameter. These two attain mu; no pair is wider, by the triangle inequality. Drawn: the
-    centre, directions in the cap, depths uniform in (0, 1), which two rows, norms uniform in [norm_min, norm_max], labels.
+    The directions u_i = y_i x_i / |x_i| lie in a cap of half angle arccos(mu) / 2 around a random centre: at random,
+    but for two at opposite ends of a diameter. These two attain mu; no pair is wider, by the triangle inequality.
+    Drawn: the centre, directions in the cap, depths uniform in (0, 1), which two rows, norms uniform in
+    [norm_min, norm_max], labels.
     """
     n = whole("n", n, least=2, hint="mu is about pairs of rows")
     d = whole("d", d, least=2, hint="on a line every cosine is 1 or -1")
     mu = number("mu", mu, rule="in (0, 1)", ok=lambda v: 0 < v < 1, hint="at 0 or below no theorem applies; try 0.3")
-    low, high = number("norm_min", norm_min, **POSITIVE), number("norm_max", norm_max, **POSITIVE)
+    low, high = _positive("norm_min", norm_min), _positive("norm_max", norm_max)
     if high < low:
         raise ValueError(f"`norm_max` must be at least `norm_min` = {low:g}, got {high:g}: swap them.")
     rng = _draw.stream(seed)
@@ -76,7 +84,9 @@ def orthogonally_separable(
     size = rng.uniform(low, high, size=n)
     y = _draw.labels(labels, n, rng)
     if np.any(y == 0):
-        raise ValueError(f"`labels` must not be 0 here, got 0 at row {np.flatnonzero(y == 0)[0]}: its sign decides a class.")
+        raise ValueError(
+            f"`labels` must not be 0 here, got 0 at row {np.flatnonzero(y == 0)[0]}: its sign decides a class."
+        )
     return Data((np.sign(y) * size)[:, None] * u, y, name="orthogonally_separable")
 
 
@@ -85,13 +95,13 @@ def nearly_orthogonal(
 ) -> Data:
     r"""Data for Kou et al. with equal norms and n max|<x_i, x_k>| / |x|^2 = `kappa`, every pair at that bound.
 
-    The Gram matrix is norm^2 (I + (kappa/n) S), S symmetric with random +-1 off the diagonal, and X its Cholesky factor (d = n);
-    a larger `d` turns it into a random n-dimensional subspace. kappa < n/(n-1) always works; beyond, it depends on
-    the signs drawn and a refusal names the limit. Drawn: S, the subspace, labels.
+    The Gram matrix is norm^2 (I + (kappa/n) S), S symmetric with random +-1 off the diagonal, and X its Cholesky factor
+    (d = n); giving `d` turns it into a random n-dimensional subspace of R^d. kappa < n/(n-1) always works; beyond, it
+    depends on the signs drawn and a refusal names the limit. Drawn: S, the subspace, labels.
     """
     n = whole("n", n, least=2, hint="kappa is about pairs of rows")
-    kappa = number("kappa", kappa, **NOT_NEGATIVE)
-    size = number("norm", norm, **POSITIVE)
+    kappa = _not_negative("kappa", kappa)
+    size = _positive("norm", norm)
     rng = _draw.stream(seed)
     s = np.triu(rng.choice([-1.0, 1.0], size=(n, n)), k=1)
     s += s.T
@@ -118,17 +128,17 @@ def gaussian_mixture(
     The defaults are the figure's. Drawn: m, labels, noise.
     """
     n, d, rng = _draw.rows(n), _draw.columns(d), _draw.stream(seed)
-    centre = number("mean_std", mean_std, **NOT_NEGATIVE) * rng.normal(size=d)
+    centre = _not_negative("mean_std", mean_std) * rng.normal(size=d)
     y = _draw.labels(labels, n, rng)
-    noise = number("noise_std", noise_std, **NOT_NEGATIVE) * rng.normal(size=(n, d))
+    noise = _not_negative("noise_std", noise_std) * rng.normal(size=(n, d))
     return Data(y[:, None] * centre + noise, y, name="gaussian_mixture")
 
 
 def gaussian_neuron(n: int = 10_000, d: int = 100, std: float = 1.0, depth: int = 1, seed: int = 0) -> Data:
     """Lee et al.: standard normal rows labelled by one target neuron, y = |w*|^(depth-1) max(<w*, x>, 0).
 
-    w* has entries N(0, std^2): the paper's k* is read as `std` (their text fits), so pass sqrt(k*) for a variance. `depth` 1,
-    2, 3 are their 1L, 2L, 3L with a balanced target. Drawn: w* (`gaussian_neuron_target` gives it), then the rows.
+    w* has entries N(0, std^2): the paper's k* is read as `std` (their text fits), so pass sqrt(k*) for a variance.
+    `depth` 1, 2, 3 are their 1L, 2L, 3L with a balanced target. Drawn: w* (`gaussian_neuron_target` gives it), rows.
     """
     n, rng = _draw.rows(n), _draw.stream(seed)
     depth = whole("depth", depth, least=1, hint="1 is a bare neuron")
@@ -144,4 +154,4 @@ def gaussian_neuron_target(d: int = 100, std: float = 1.0, seed: int = 0) -> np.
 
 
 def _target(d: int, std: float, rng: np.random.Generator) -> np.ndarray:
-    return number("std", std, **POSITIVE) * rng.normal(size=_draw.columns(d))
+    return _positive("std", std) * rng.normal(size=_draw.columns(d))

@@ -1,6 +1,6 @@
 r"""Labels from a random ReLU network, as in Figure 6 of Boursier et al.
 
-    y = sum_j a_j max(<w_j, x>, 0),   w_jk ~ N(0, 1/(width d)),  a_j ~ N(0, 1/width),  x ~ N(0, I)
+y = sum_j a_j max(<w_j, x>, 0),   w_jk ~ N(0, 1/(width d)),  a_j ~ N(0, 1/width),  x ~ N(0, I)
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ def centred(data: Data, mean) -> Data:
         mean = data.x.mean(axis=0)
     mean = as_finite("mean", mean, ndim=1, hint="give one number per column, such as `train.x.mean(axis=0)`")
     if mean.shape != (data.d,):
-        raise ValueError(f"`mean` must have one number per column ({data.d}), got {mean.shape[0]}: use the training mean.")
+        raise ValueError(
+            f"`mean` must have one number per column ({data.d}), got {mean.shape[0]}: use the training mean."
+        )
     return Data(data.x - mean, data.y, name=_named(data, "centred"))
 
 
@@ -49,7 +51,7 @@ def merged(data: Data, angle: float) -> Data:
     angle = number(
         "angle", angle, rule="in [0, pi/2)", ok=lambda v: 0.0 <= v < np.pi / 2, hint="radians; 1e-3 merges near copies"
     )
-    first, place = np.unique(_chains(data.x, 2 * np.sin(angle / 2) + PARALLEL), return_inverse=True)
+    place = np.unique(_chains(data.x, 2 * np.sin(angle / 2) + PARALLEL), return_inverse=True)[1]
     size = np.bincount(place)
     x, y = np.zeros((len(size), data.d)), np.zeros(len(size))
     np.add.at(x, place, data.x)
@@ -58,7 +60,7 @@ def merged(data: Data, angle: float) -> Data:
 
 
 def _chains(x: np.ndarray, reach: float) -> np.ndarray:
-    """For each row the first row of its group; a chord of at most `reach` links two directions, zero rows stand alone."""
+    """For each row the first row of its group; a chord of at most `reach` links two directions."""
     n = x.shape[0]
     u = _gram.unit_rows(x)
     alive = np.any(u, axis=1)
@@ -86,7 +88,8 @@ def subset(data: Data, rows) -> Data:
         rows = np.flatnonzero(rows)
     if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
         raise ValueError(
-            f"`rows` must be a list of row numbers or a mask that keeps at least one row, got {rows.dtype} of shape {rows.shape}."
+            "`rows` must be a list of row numbers or a mask that keeps at least one row, "
+            f"got {rows.dtype} of shape {rows.shape}."
         )
     bad = rows[(rows < -data.n) | (rows >= data.n)]
     if len(bad):
@@ -95,7 +98,9 @@ def subset(data: Data, rows) -> Data:
 
 
 def split(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
-    fraction = number("fraction", fraction, rule="in (0, 1)", ok=lambda v: 0 < v < 1, hint="the training share, try 0.8")
+    fraction = number(
+        "fraction", fraction, rule="in (0, 1)", ok=lambda v: 0 < v < 1, hint="the training share, try 0.8"
+    )
     seed = whole("seed", seed, least=0, hint="any non-negative seed")
     rng = np.random.default_rng([seed, 1])
     values = np.unique(data.y)
@@ -105,8 +110,9 @@ def split(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
         train[rng.permutation(pool)[: round(fraction * len(pool))]] = True
     if train.all() or not train.any():
         raise ValueError(
-            f"`fraction` must leave rows on both sides, got {fraction:g} of {data.n} rows: give more rows or another fraction."
+            f"`fraction` must leave rows on both sides, got {fraction:g} of {data.n} rows: give more rows."
         )
-    return tuple(
-        Data(data.x[side], data.y[side], name=_named(data, what)) for side, what in ((train, "train"), (~train, "test"))
-    )  # type: ignore[return-value]
+    return (
+        Data(data.x[train], data.y[train], name=_named(data, "train")),
+        Data(data.x[~train], data.y[~train], name=_named(data, "test")),
+    )

@@ -9,7 +9,7 @@ import numpy as np
 
 from reluflow.kernels import slide
 from reluflow.kernels._jit import entry, glue, inner
-from reluflow.kernels.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, copy, copy_rows, field, fill, log_loss, stiffness
+from reluflow.kernels.field import ASLEEP, DEAD, FRESH, OFF, ON, PINNED, SLID, SQUARE, copy, copy_rows, field, fill, log_loss, stiffness
 from reluflow.kernels.tableau import DENSE, E3, E5, STAGES, A, C
 
 RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM = 0, 1, 2, 3, 4, 5, 6
@@ -43,7 +43,7 @@ def settle(pk, st, y):
     m = st.sign.size
     r = pk.e.shape[1]
     for j in range(m):
-        if st.dead[j] == 1:
+        if st.dead[j] != 0:
             continue
         slide.project(st, y, j, r)
         if pk.first == 1:
@@ -100,7 +100,7 @@ def error(pk, st, K, h, rtol, loss0, wk, e5, e3):
     worst = 0.0
     loud = 0.0
     for j in range(m):
-        if st.dead[j] == 1:
+        if st.dead[j] != 0:
             continue
         s5 = 0.0
         s3 = 0.0
@@ -140,7 +140,7 @@ def output_error(pk, st, wk, e5):
         acc[0, k] = 0.0
         acc[1, k] = 0.0
     for j in range(m):
-        if st.dead[j] == 1:
+        if st.dead[j] != 0:
             continue
         b, e2c = st.y[m * r + j], np.exp(2.0 * st.y[m * r + m + j])
         if e2c < 1e-16:
@@ -267,7 +267,7 @@ def suspects(pk, st, y1, h, K, u0, u1, who, where):
     r = pk.e.shape[1]
     count = 0
     for j in range(m):
-        if st.dead[j] == 1:
+        if st.dead[j] != 0:
             continue
         if pk.first == 0 and st.delta_sign[j] != 0.0 and y1[m * r + j] * st.sign[j] < 0.0:
             who[count], where[count] = j, -1
@@ -405,37 +405,108 @@ def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, sure):
             st.code[j, k] = OFF
             st.bits[j, k] = 0.0
         st.slid[j] = 0
-        st.dead[j] = 1
+        st.dead[j] = DEAD
         record(ev, ci, cf, j, -1, slide.EV_DEAD, 1.0)
     else:
         slide.hold(pk, st, j)
         slide.project(st, st.y, j, r)
+        if st.slid[j] == r:
+            record(ev, ci, cf, j, -1, slide.EV_ORIGIN, 0.0)
+            fall_asleep(pk, st, j, ev, ci, cf)
 
 
-@glue
-def pass_origin(pk, st, j, v, wk, noises, ev, ci, cf):
-    """w_j = 0 while held: what lies ahead is read off the velocity, held surfaces are resolved anew. Never unique."""
+@inner
+def fall_asleep(pk, st, j, ev, ci, cf):
+    """w_j = 0 and no way out of it: the neuron rests there until the drive opens one."""
+    r = pk.e.shape[1]
+    for i in range(j * r, (j + 1) * r):
+        st.y[i] = 0.0
+    for k in range(st.code.shape[1]):
+        kind = slide.change(st.code[j, k], PINNED)
+        if kind >= 0:
+            record(ev, ci, cf, j, k, kind, 0.0)
+        st.code[j, k] = PINNED
+        st.bits[j, k] = pk.slope
+    st.slid[j] = 0
+    st.dead[j] = ASLEEP
+
+
+@inner
+def leave_origin(pk, st, j, way, wk, noises, ev, ci, cf):
+    """From w_j = 0: a ray z with s D(z) along z, found by going uphill on s sum_i g_i s(<z, x_i>) from `way`. Never unique.
+
+    Surfaces on which the ascent keeps switching are held and resolved; without a ray that grows the neuron rests at 0.
+    """
     m, big = st.bits.shape
     r = pk.e.shape[1]
-    mark = np.empty(big, np.int64)
-    fill(mark, slide.ABSENT)
+    s = st.sign[j]
+    z, D = np.empty(r), np.empty(r)
+    side, flips, mark = np.empty(big, np.int64), np.empty(big, np.int64), np.empty(big, np.int64)
+    fill(flips, 0)
+    fill(side, -1)
+    size, scale = 0.0, 1e-300
     for i in range(r):
-        st.y[j * r + i] = 0.0
+        z[i] = way[i]
+        size += z[i] * z[i]
     for k in range(big):
-        if (st.code[j, k] & 3) >= SLID:
-            mark[k] = slide.HELD
-            continue
-        ahead = 0.0
+        scale += abs(wk.jump[k]) + abs(wk.base[k])
+    growth = 0.0
+    for turn in range(400):
+        size = np.sqrt(size)
         for i in range(r):
-            ahead += v[j * r + i] * pk.e[k, i]
-        new = ON if ahead > 0.0 else OFF
+            z[i] = z[i] / size if size > 0.0 else 0.0
+            D[i] = 0.0
+        for k in range(big):
+            u = 0.0
+            for i in range(r):
+                u += z[i] * pk.e[k, i]
+            now = 1 if u > 0.0 else 0
+            if now != side[k] and turn >= 300:
+                flips[k] += 1
+            side[k] = now
+            coef = (1.0 if now == 1 else pk.slope) * wk.jump[k] + wk.base[k]
+            for i in range(r):
+                D[i] += coef * pk.e[k, i]
+        growth, size = 0.0, 0.0
+        for i in range(r):
+            growth += s * D[i] * z[i]
+            z[i] += s * D[i] / scale * 4.0 / (1.0 + 0.1 * turn)
+            size += z[i] * z[i]
+    for i in range(j * r, (j + 1) * r):
+        st.y[i] = 0.0
+    st.slid[j] = 0
+    if growth <= 1e-6 * scale:
+        fall_asleep(pk, st, j, ev, ci, cf)
+        return
+    st.dead[j] = 0
+    for k in range(big):
+        mark[k] = slide.HELD if flips[k] > 2 else slide.ABSENT
+        new = ON if side[k] == 1 else OFF
         kind = slide.change(st.code[j, k], new)
         st.code[j, k] = new + FRESH
         st.bits[j, k] = 1.0 if new == ON else pk.slope
-        if kind >= 0:
+        if mark[k] == slide.ABSENT and kind >= 0:
             record(ev, ci, cf, j, k, kind, 0.0)
-    record(ev, ci, cf, j, -1, slide.EV_ORIGIN, 0.0)
+        elif mark[k] != slide.ABSENT:
+            st.code[j, k] = SLID
     settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, 0.0)
+
+
+@inner
+def wake(pk, st, wk, noises, ev, ci, cf):
+    """Neurons resting at w = 0 go on when the drive opens a way; True if one did."""
+    m = st.sign.size
+    r = pk.e.shape[1]
+    way = np.empty(r)
+    woken = False
+    for j in range(m):
+        if st.dead[j] == ASLEEP:
+            # Off the axes, so that no surface of the data is singled out.
+            for i in range(r):
+                way[i] = np.cos(1.0 + 2.0 * i)
+            leave_origin(pk, st, j, way, wk, noises, ev, ci, cf)
+            woken = woken or st.dead[j] != ASLEEP
+    return woken
 
 
 @inner
@@ -451,14 +522,15 @@ def at_event(pk, st, v, q0, pj, pk_, side, wk, noises, ev, ci, cf):
     mark = np.empty(big, np.int64)
     resolution = 4.0 * 2.3e-16 * abs(cf[CLOCK])
     for j in range(m):
-        if st.dead[j] == 1:
+        if st.dead[j] != 0:
             continue
         fill(mark, slide.ABSENT)
         hit = False
         size = norm_q(st.y, j, r)
         primary = j == pj
         if primary and pk_ >= 0 and st.slid[j] > 0 and side < 0 and size <= 1e-9 * q0[j]:
-            pass_origin(pk, st, j, v, wk, noises, ev, ci, cf)
+            record(ev, ci, cf, j, -1, slide.EV_ORIGIN, 0.0)
+            leave_origin(pk, st, j, v[j * r : (j + 1) * r], wk, noises, ev, ci, cf)
             continue
         unique = True
         if pk.first == 0 and st.delta_sign[j] != 0.0 and ((primary and pk_ < 0) or st.y[m * r + j] * st.sign[j] < 0.0):
@@ -521,6 +593,10 @@ def at_start(pk, st, wk, noises, ev, ci, cf):
                 h += wk.pull[j, i] * st.y[j * r + i]
             st.sign[j] = 1.0 if h >= 0.0 else -1.0
             st.y[m * r + j] = st.sign[j] * 1e-300
+        if size == 0.0:
+            record(ev, ci, cf, j, -1, slide.EV_ORIGIN, 0.0)
+            leave_origin(pk, st, j, wk.pull[j], wk, noises, ev, ci, cf)
+            continue
         hit = False
         for k in range(big):
             mark[k] = slide.ABSENT
@@ -530,7 +606,7 @@ def at_start(pk, st, wk, noises, ev, ci, cf):
         if hit:
             settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, 1.0)
         elif slide.is_dead(pk, st, j):
-            st.dead[j] = 1
+            st.dead[j] = DEAD
             record(ev, ci, cf, j, -1, slide.EV_DEAD, 1.0)
 
 
@@ -538,11 +614,15 @@ def at_start(pk, st, wk, noises, ev, ci, cf):
 def restore(pk, st):
     """Bits, dead flags and held bases from the codes, without touching y: how a checkpoint comes back."""
     m, big = st.bits.shape
+    r = pk.e.shape[1]
     for j in range(m):
         for k in range(big):
             st.bits[j, k] = 1.0 if (st.code[j, k] & 3) == ON else pk.slope
         slide.hold(pk, st, j)
-        st.dead[j] = 1 if slide.is_dead(pk, st, j) else 0
+        st.dead[j] = DEAD if slide.is_dead(pk, st, j) else 0
+        if st.slid[j] > 0 and norm_q(st.y, j, r) == 0.0 and (st.code[j, 0] & 3) == PINNED:
+            st.dead[j] = ASLEEP
+            st.slid[j] = 0
 
 
 @inner
@@ -575,7 +655,7 @@ def resting(pk, st, K, G, rest, wk):
     # With an exponential tail pulls fade for ever on separable data: there rest means that they cancel.
     shrink = np.exp(G) if pk.loss == SQUARE else 1.0
     for j in range(m):
-        if st.dead[j] == 1:
+        if st.dead[j] != 0:
             continue
         size = 0.0
         turn = 0.0
@@ -636,10 +716,12 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             total += K[0, i]
         if not np.isfinite(total):
             return NOT_FINITE
-        any_slid = False
+        any_slid, any_asleep = False, False
         for j in range(m):
             if st.slid[j] > 0 and st.dead[j] == 0:
                 any_slid = True
+            if st.dead[j] == ASLEEP:
+                any_asleep = True
         margin0 = 1.0
         if any_slid:
             slide.noise(pk, st.y, m, r, wk, noises)
@@ -650,6 +732,14 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
                 for j in range(m):
                     q0[j] = norm_q(st.y, j, r)
                 at_event(pk, st, K[0], q0, wj, wkk, side, wk, noises, ev, ci, cf)
+                fresh_field = True
+                idle += 1
+                if idle > 20 * room:
+                    return STORM
+                continue
+        if any_asleep and ci[EV_USED] + room <= ev.shape[0]:
+            slide.noise(pk, st.y, m, r, wk, noises)
+            if wake(pk, st, wk, noises, ev, ci, cf):
                 fresh_field = True
                 idle += 1
                 if idle > 20 * room:
@@ -800,7 +890,7 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             if not last:
                 cf[STEP] = h * grow
             for j in range(m):
-                if st.dead[j] == 1:
+                if st.dead[j] != 0:
                     continue
                 q1 = norm_q(y1, j, r)
                 for k in range(big):

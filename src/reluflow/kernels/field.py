@@ -23,6 +23,7 @@ BLAS_ABOVE = 100_000
 
 # What a surface is to a neuron. FRESH is added after an event until the neuron has clearly left the surface.
 OFF, ON, SLID, PINNED, FRESH = 0, 1, 2, 3, 4
+ALIVE, DEAD, ASLEEP = 0, 1, 2
 
 
 class State(NamedTuple):
@@ -32,7 +33,7 @@ class State(NamedTuple):
     bits: np.ndarray  # (m, S) m_jk; for slid surfaces its last known value
     code: np.ndarray  # (m, S) OFF, ON, SLID, PINNED (+ FRESH)
     sign: np.ndarray  # (m,) sign of b just after now
-    dead: np.ndarray  # (m,) 1 when nothing can move the neuron again
+    dead: np.ndarray  # (m,) DEAD when nothing can move the neuron again, ASLEEP while it rests at w = 0
     slid: np.ndarray  # (m,) number of surfaces the neuron is held on
     basis: np.ndarray  # (m, kmax, r) orthonormal rows spanning their normals
     delta_sign: np.ndarray
@@ -88,7 +89,7 @@ def outputs(pk, y, bits, code, dead, wk):
         acc[0, k] = 0.0
         acc[1, k] = 0.0
     for j in range(m):
-        if dead[j] == 1:
+        if dead[j] != 0:
             continue
         amp = np.exp(2.0 * y[m * r + m + j]) * y[m * r + j]
         at = j * r
@@ -189,14 +190,14 @@ def pulls(pk, bits, code, dead, slid, basis, jump, base, wk):
     if blas:
         for j in range(m):
             for k in range(big):
-                wk.coef[j, k] = 0.0 if (code[j, k] & 3) >= SLID or dead[j] == 1 else bits[j, k] * jump[k] + base[k]
+                wk.coef[j, k] = 0.0 if (code[j, k] & 3) >= SLID or dead[j] != 0 else bits[j, k] * jump[k] + base[k]
         np.dot(wk.coef, pk.e, wk.free)
     D, free = wk.pull, wk.free
     for j in range(m):
         if not blas:
             for i in range(r):
                 free[j, i] = 0.0
-        if dead[j] == 1:
+        if dead[j] != 0:
             for i in range(r):
                 D[j, i] = 0.0
             continue
@@ -232,7 +233,7 @@ def field(pk, y, s, bits, code, dead, slid, basis, out, wk):
     for j in range(m):
         at = j * r
         b = y[m * r + j]
-        if dead[j] == 1:
+        if dead[j] != 0:
             for i in range(r):
                 out[at + i] = 0.0
             out[m * r + j] = 0.0
@@ -277,7 +278,7 @@ def stiffness(pk, y, s, bits, code, dead, slid, basis, probe, wk):
         acc[0, k] = 0.0
         acc[1, k] = 0.0
     for j in range(m):
-        if dead[j] == 1:
+        if dead[j] != 0:
             continue
         e2c = np.exp(2.0 * y[m * r + m + j])
         if e2c < 1e-20:

@@ -150,17 +150,21 @@ def initial_state(problem: Problem, basis: np.ndarray) -> tuple[Start, np.ndarra
     if not np.all(np.isfinite(top)):
         j = int(np.flatnonzero(~np.isfinite(top))[0])
         raise ValueError(f"Every neuron must have a non-zero weight, got w = 0 and a = 0 for neuron {j}: leave it out.")
-    ww, aa = np.exp(2 * (log_norm - top)), np.exp(2 * (log_abs_a - top))
-    defect = aa - ww
-    balanced = np.abs(defect) <= ROUNDING * (aa + ww)
-    c = np.where(balanced, log_norm, top + 0.5 * np.log((aa + ww) / 2))
-    s = np.sign(init.a)
-    b = np.where(balanced, s, s * np.exp(log_abs_a - c))
-    size = np.where(balanced, 1.0, np.exp(log_norm - c))
+    # Mantissas are squared without their common scale: a log scale of -1000 is only good to 1000 eps.
+    common = np.maximum(log_w, log_a)
     norm = np.linalg.norm(w, axis=1)
+    big_w, big_a = norm * np.exp(log_w - common), np.abs(init.a) * np.exp(log_a - common)
+    ww, aa = big_w**2, big_a**2
+    defect = (big_a - big_w) * (big_a + big_w)
+    balanced = np.abs(defect) <= ROUNDING * (aa + ww)
+    half = np.sqrt((aa + ww) / 2)
+    c = np.where(balanced, log_norm, common + np.log(half))
+    s = np.sign(init.a)
+    b = np.where(balanced, s, s * big_a / half)
+    size = np.where(balanced, 1.0, big_w / half)
     q = w / np.where(norm > 0, norm, 1.0)[:, None] * size[:, None]
     with np.errstate(divide="ignore"):
-        delta_log = np.where(balanced, 0.0, np.log(np.abs(defect)) + 2 * top)
+        delta_log = np.where(balanced, 0.0, np.log(np.abs(defect)) + 2 * common)
     return Start(q, b, c, np.where(balanced, 0.0, np.sign(defect)), delta_log), perp
 
 

@@ -88,7 +88,7 @@ def margins(pk, st, wk, noises, idx):
     r = pk.e.shape[1]
     worst, wj, wk_, wside = 1.0, -1, -1, 0
     for j in range(m):
-        if st.slid[j] == 0 or st.dead[j] == 1:
+        if st.slid[j] == 0 or st.dead[j] != 0:
             continue
         k = held(st.code, j, idx)
         G = np.empty((k, k))

@@ -1,11 +1,11 @@
-"""An independent judge of the engine: gradient flow and descent to 30 digits and more. Needs python-flint (`reluflow[precise]`).
+"""An independent judge of the engine: gradient flow and descent to 30 digits and more.
 
-It shares no code with the engine: Taylor series of plain weights in arbitrary precision, its own search for events, and sliding
-straight from Filippov's definition.
+It shares no code with the engine: Taylor series of plain weights in arbitrary precision, its own search for events, and
+sliding straight from Filippov's definition. Needs python-flint (`reluflow[precise]`).
 """
 
-from reluflow.reference.iterate import descent
 from reluflow.reference.integrate import flow
+from reluflow.reference.iterate import descent
 from reluflow.reference.result import Event, Reference
 
 __all__ = ["Event", "Reference", "descent", "flow"]

@@ -9,11 +9,9 @@ from __future__ import annotations
 from operator import mul
 
 try:
-    from flint import arb, arb_mat, ctx
+    from flint import arb, arb_mat, ctx  # noqa: F401
 except ImportError as error:
     raise ImportError("The reference needs python-flint: install `reluflow[precise]`.") from error
-
-__all__ = ["arb", "arb_mat", "ctx", "dot", "fix", "horner", "mid", "norm", "number", "project", "unfix"]
 
 LOG2_10 = 3.3219280948873626
 
@@ -43,14 +41,18 @@ def combine(columns, coefficients):
     return [dot(row, coefficients) for row in zip(*columns, strict=True)]
 
 
-def basis(vectors, tol=None):
-    """Orthonormal vectors with the same span (Gram-Schmidt; vectors dependent to `tol` are left out)."""
-    tol = arb(10) ** (-ctx.dps // 2) if tol is None else tol
+def tiny() -> arb:
+    """What is 0 up to rounding, relative to the terms it was made of."""
+    return arb(10) ** (-2 * ctx.dps // 3)
+
+
+def basis(vectors):
+    """Orthonormal vectors with the same span (Gram-Schmidt; dependent vectors are left out)."""
     out = []
     for v in vectors:
         rest = project(project(v, out), out)
         length = norm(rest)
-        if length > tol * norm(v):
+        if length > tiny() * norm(v):
             out.append([(c / length).mid() for c in rest])
     return out
 

@@ -6,8 +6,8 @@ of the fields adjacent to that face points into it:
 
     <D, e_r> = 0 where sigma_r = 0,        sign(a) sigma_r <D, e_r> >= 0 elsewhere.
 
-All adjacent fields differ by vectors in the span of the kept normals, so that member is D = P_S (any of them), and only its
-membership has to be tested. One motion found: unique. Several: the regular solution keeps the bits off.
+All adjacent fields differ by vectors in the span of the kept normals, so that member is D = P_S (any of them), and only
+its membership has to be tested. One motion found: unique. Several: the regular solution keeps the bits off.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import combinations, product
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from reluflow.reference.arith import arb, arb_mat, basis, combine, dot, norm, project
+from reluflow.reference.arith import arb, arb_mat, basis, combine, dot, norm, project, tiny
 
 
 @dataclass
@@ -65,7 +65,7 @@ def cocircuits(normals):
         signs = []
         for e in normals:
             v = dot(rest, e)
-            small = abs(v) <= arb(10) ** -20 * norm(rest) * norm(e)
+            small = abs(v) <= tiny() * norm(rest) * norm(e)
             signs.append(0 if small else 1 if v > 0 else -1)
         if tuple(-s for s in signs) not in out:
             out[tuple(signs)] = rest
@@ -95,7 +95,7 @@ def resolve(net, sign, g, sides, touched, resting, tol) -> Choice:
     stay = [m for m in motions if all(m.sides[k] == -1 for k in at_rest)]
     motions = stay or motions
     best = min(motions, key=lambda m: (-m.sides.count(-1), m.sides.count(0)))
-    unique = all(norm([u - v for u, v in zip(m.D, best.D, strict=True)]) <= 100 * tol * size for m in motions)
+    unique = all(norm(combine([m.D, best.D], [arb(1), arb(-1)])) <= 100 * tol * size for m in motions)
     if unique:
         best = min(motions, key=lambda m: (m.sides.count(0), -m.sides.count(-1)))
     rest = {r for k, r in enumerate(touched) if best.sides[k] == -1 and _rests(net, local[k], sides, touched, best)}
@@ -142,7 +142,7 @@ def _membership(base, normals, pushes, size, tol):
 
 
 def _in_hull(base, normals, jumps, size, tol):
-    """The normalised distance of 0 from the boundary of the hull of the fields of all realised patterns; None when outside.
+    """How deep 0 lies in the hull of the fields of all realised patterns (normalised); None when outside.
 
     Floats tell which fields make a facet, its plane is then computed to full precision.
     """
@@ -167,8 +167,9 @@ def _in_hull(base, normals, jumps, size, tol):
 def _depth(facet, fields):
     """How far 0 lies from the plane through a facet, on the side of the other points."""
     origin, *others = facet
-    edges = basis([[u - v for u, v in zip(p, origin, strict=True)] for p in others])
-    inner = max((project([u - v for u, v in zip(p, origin, strict=True)], edges) for p in fields), key=lambda z: float(norm(z)))
+    edges = basis([combine([p, origin], [arb(1), arb(-1)]) for p in others])
+    heights = (project(combine([p, origin], [arb(1), arb(-1)]), edges) for p in fields)
+    inner = max(heights, key=lambda z: float(norm(z)))
     return -dot(origin, inner) / norm(inner)
 
 
@@ -180,6 +181,6 @@ def _rests(net, surface, sides, touched, motion):
         blind = all(net.bit(now[r], alpha) == 0 for _, alpha in s.rows)
         if now[r] != 0 and not blind:
             across = dot(project(s.normal, walls), surface.normal)
-            if abs(across) > arb(10) ** -25 * norm(s.normal) * norm(surface.normal):
+            if abs(across) > tiny() * norm(s.normal) * norm(surface.normal):
                 return False
     return True

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from reluflow.reference.arith import LOG2_10, arb, basis, ctx, dot, fix, horner, norm, number, project, unfix
+from reluflow.reference.arith import LOG2_10, arb, basis, ctx, dot, fix, norm, number, project, unfix
 from reluflow.reference.filippov import resolve
 from reluflow.reference.network import drive, loss_value, network, neurons, outputs
 from reluflow.reference.result import Event, Reference
-from reluflow.reference.roots import first_root
+from reluflow.reference.search import earliest
 from reluflow.reference.series import Cell, Expansion
 
 GUARD = 15  # decimal digits carried beyond those asked for
@@ -17,8 +17,8 @@ GUARD = 15  # decimal digits carried beyond those asked for
 def flow(problem, times, digits: int = 30, *, order: int | None = None, steps: int = 1_000_000) -> Reference:
     """The gradient flow of `problem` at the given increasing `times` (floats or decimal strings).
 
-    About `digits` digits are right. A neuron that has aligned to 10^-k keeps only digits + 15 - k digits of what it deviates by, so take
-    `digits` well above 0.9 |log scale| when a run passes several saddles, and compare two settings.
+    About `digits` digits are right. A neuron that has aligned to 10^-k keeps only digits + 15 - k digits of what it
+    deviates by: take `digits` well above 0.9 |log scale| when a run passes several saddles, and compare two settings.
     """
     with ctx.workdps(digits + GUARD):
         return _Run(problem, times, digits, order or int(1.2 * digits) + 12).run(steps)
@@ -50,7 +50,9 @@ class _Run:
             self._step()
             taken += 1
             if taken > steps:
-                raise RuntimeError(f"The reference used all its {steps} steps at t = {float(self.t)}: give more `steps`.")
+                raise RuntimeError(
+                    f"The reference used all its {steps} steps at t = {float(self.t)}: give more `steps`."
+                )
         f, loss, w, a = zip(*self.saved, strict=True)
         return Reference(
             self.digits, self.times, list(f), list(loss), list(w), list(a), self.events, self.initial_bits, taken
@@ -75,16 +77,13 @@ class _Run:
                 neuron.sides = [side or -1 for side in neuron.sides]
         speed = max([sum(abs(v) * norm(x) for v, x in zip(g, self.net.x, strict=True)), arb(10) ** -300])
         if self.net.train == "first":
-            ratio = max([float((abs(n.a) / norm(n.w)).log()) for n in self.neurons if norm(n.w) != 0 and n.a != 0] or [0.0])
-            speed = speed * number(max(ratio, 0.0)).exp()
-        self.e = int(math.floor(-float(speed.log()) / math.log(2)))
+            speed *= max([arb(1), *(abs(n.a) / norm(n.w) for n in self.neurons if norm(n.w) != 0)])
+        self.e = math.floor(-float(speed.log()) / math.log(2))
 
     def _first_sign(self, neuron, g):
         """a = 0: its sign just after is that of <D, w> (surfaces touched add nothing to it)."""
-        rate = sum(
-            (self.net.push(s, side, g) * dot(neuron.w, s.normal) for s, side in zip(self.net.surfaces, neuron.sides, strict=True) if side),
-            arb(0),
-        ).mid()
+        seen = [(s, side) for s, side in zip(self.net.surfaces, neuron.sides, strict=True) if side]
+        rate = dot([self.net.push(s, side, g) for s, side in seen], [dot(neuron.w, s.normal) for s, _ in seen])
         neuron.sign = 1 if rate > 0 else -1 if rate < 0 else 0
         neuron.turning = True
 
@@ -101,7 +100,7 @@ class _Run:
         until = fix((self.times[-1] - self.t) / unit, bits)
         last = until <= end
         end = min(end, until)
-        end, hits = self._search(now, cells, end)
+        end, hits = earliest(self, now, cells, end)
         last = last and end == until
         stop = self.times[-1] if last else (self.t + unfix(end, bits) * unit).mid()
         self._outputs(now, stop, end, unit)
@@ -111,15 +110,11 @@ class _Run:
                 self._move(neuron, cells[j], *now.weights(j, end))
         self.t = stop
         if hits:
-            at = self._drive_at(now, end)
-            soon = self._drive_at(now, end + (1 << bits // 2))
+            at = now.drive_at(end)
+            soon = now.drive_at(end + (1 << 3 * bits // 4))
             for j, causes in sorted(hits.items()):
                 self._event(j, causes, soon if "origin" in causes else at, now.scale[j])
         self.e += max(-8, min(2, reach))
-
-    def _drive_at(self, now, tau):
-        unit = arb((1, now.e))
-        return [(unfix(horner(G, tau, self.bits), self.bits) / unit).mid() for G in now.drive.G]
 
     def _cell(self, neuron):
         key = tuple(neuron.sides)
@@ -166,77 +161,6 @@ class _Run:
 
     # --- events --------------------------------------------------------------------------------------------------
 
-    def _search(self, now, cells, end):
-        """The earliest event in (0, end]: its time and {neuron: causes}; a cause is a surface, (surface, side) or "sign"."""
-        found = []
-        close = 1 << max(self.bits - int(self.digits * LOG2_10), 1)
-        for j, cause, p in self._watched(now, cells):
-            scaled, power = [], 1 << self.bits
-            for c in p:
-                scaled.append(c * power >> self.bits)
-                power = power * end >> self.bits
-            x = first_root(scaled, self.bits)
-            if x is not None:
-                tau = x * end >> self.bits
-                found.append((tau, j, cause))
-                end = min(end, tau + close)
-        for j, neuron in enumerate(self.neurons):
-            if neuron.held and not self._held(neuron, self._drive_at(now, end)):
-                found.append((self._let_go(now, neuron, end), j, "origin"))
-        if not found:
-            return end, {}
-        first = min(tau for tau, _, _ in found)
-        hits = {}
-        for tau, j, cause in found:
-            if tau <= first + close:
-                hits.setdefault(j, []).append(cause)
-        return first, hits
-
-    def _held(self, neuron, g):
-        """Whether staying at w = 0 is the only motion."""
-        everything = range(len(neuron.sides))
-        choice = resolve(self.net, neuron.sign, g, neuron.sides, everything, (), self.tol)
-        return choice.unique and set(choice.sides.values()) == {0}
-
-    def _let_go(self, now, neuron, high):
-        """When the forces that hold a neuron at the origin let it go, by bisection."""
-        low = 0
-        while high - low > 1:
-            half = (low + high) // 2
-            if self._held(neuron, self._drive_at(now, half)):
-                low = half
-            else:
-                high = half
-        return high
-
-    def _watched(self, now, cells):
-        """Polynomials that are positive until something happens: heights, multipliers of slid surfaces, output weights."""
-        for j in sorted(now.moving):
-            neuron = self.neurons[j]
-            tail = sum(abs(v) for line in now.q[j] for v in line[1:])
-            for r, side in enumerate(neuron.sides):
-                if side == 0 or r in neuron.resting:
-                    continue
-                normal = self.normals[r]
-                if r not in neuron.leaving:
-                    start = sum(line[0] * c for line, c in zip(now.q[j], normal, strict=True))
-                    if abs(start) > tail * max(map(abs, normal)):
-                        continue
-                p = [side * v for v in now.height(j, normal)][neuron.leaving.get(r, 0) :]
-                yield j, r, p
-            if not neuron.balanced and now.both:
-                b = [neuron.sign * v for v in now.b[j]]
-                yield j, "sign", b[1:] if neuron.turning else b
-        for j, neuron in enumerate(self.neurons):
-            if neuron.held or not neuron.slid():
-                continue
-            cell = cells[j]
-            for r, (nu, jump) in zip(cell.slid, cell.multipliers, strict=True):
-                low = [-neuron.sign * sum(map(int.__mul__, nu, G)) >> self.bits for G in zip(*now.drive.G, strict=True)]
-                top = [-neuron.sign * sum(map(int.__mul__, jump, G)) >> self.bits for G in zip(*now.drive.G, strict=True)]
-                yield j, (r, -1), low
-                yield j, (r, 1), [u - v for u, v in zip(top, low, strict=True)]
-
     def _event(self, j, causes, g, scale):
         neuron = self.neurons[j]
         before = list(neuron.sides)
@@ -280,7 +204,7 @@ class _Run:
         kept = [self.net.surfaces[r].normal for r, side in choice.sides.items() if side == 0]
         neuron.held = len(basis(kept)) < len(kept)
         if neuron.held and len(kept) < len(before):
-            raise NotImplementedError("The reference cannot slide on surfaces with dependent normals other than at w = 0.")
+            raise NotImplementedError("The reference slides on surfaces with dependent normals only at w = 0.")
         for r, side in choice.sides.items():
             neuron.sides[r] = side
             if side != 0 and r not in choice.resting:

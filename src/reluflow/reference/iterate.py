@@ -2,7 +2,7 @@
 
     w_j <- w_j + eta a_j D_j,     a_j <- a_j + eta <w_j, D_j>   (both from the old values)
 
-The derivative of the activation at 0 is `activation.at_zero`; a bit is read off the sign of <w_j, x_i> at every iteration.
+The derivative of the activation at 0 is `activation.at_zero`; bits are read off the sign of <w_j, x_i> every time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def descent(problem, step, iterations, digits: int = 50) -> Reference:
         at_zero, eta = number(problem.activation.at_zero), number(step)
         weights = [(neuron.w, neuron.a) for neuron in neurons(problem, net)]
         bits = None
-        saved = []
+        saved: list = []
         for k in range(keep[-1] + 1):
             heights = [[dot(w, x) for x in net.x] for w, _ in weights]
             bits = [[arb(1) if u > 0 else net.slope if u < 0 else at_zero for u in row] for row in heights]

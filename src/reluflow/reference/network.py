@@ -1,6 +1,6 @@
 r"""The network, its data and its losses in exact form.
 
-    f_i = sum_j a_j m_ji <w_j, x_i>,     g_i = -dL/df_i,     w_j' = a_j D_j,   a_j' = <D_j, w_j>,   D_j = sum_i m_ji g_i x_i
+    f_i = sum_j a_j m_ji <w_j, x_i>,   g_i = -dL/df_i,   D_j = sum_i m_ji g_i x_i,   w_j' = a_j D_j,   a_j' = <D_j, w_j>
 
 Rows on one line, x_i = alpha_i e, are one *surface* <w, e> = 0. A neuron lies on its side +1 or -1, or stays on it (0).
 """
@@ -164,7 +164,7 @@ class DriveSeries:
         self.y = [1 if y > 0 else -1 for y in net.y]
         unit = arb((1, e))
         self.G = [[fix(v * unit, bits)] for v in g]
-        self.slopes = [[] for _ in g]  # l f_l for l = 1, 2, ...
+        self.slopes: list = [[] for _ in g]  # l f_l for l = 1, 2, ...
         if net.loss.startswith("logistic"):
             self.rest = [[fix(1 - v * net.count / (self.twice * y), bits)] for v, y in zip(g, net.y, strict=True)]
             self.product = [[G[0] * w[0] >> bits] for G, w in zip(self.G, self.rest, strict=True)]

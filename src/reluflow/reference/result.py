@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow.reference.arith import arb, norm
+from reluflow.reference.arith import arb, ctx, norm
 
 
 def text(value: arb, digits: int) -> str:
@@ -18,8 +18,8 @@ def text(value: arb, digits: int) -> str:
 class Event:
     """A change of one bit (`datum` >= 0) or of a neuron (`datum` = -1) at time `t`.
 
-    `margin` is the normalised distance from a different outcome: of the rate across the surface from 0 at a crossing, of the slid bit
-    from its bounds at a slide; nan where nothing was decided.
+    `margin` is the normalised distance from a different outcome: of the rate across the surface from 0 at a crossing,
+    of the slid bit from its bounds at a slide; nan where nothing was decided.
     """
 
     t: arb
@@ -52,7 +52,8 @@ class Reference:
 
     def log_norms(self) -> list:
         """log |w_j| at each time."""
-        return [[norm(w).log().mid() if norm(w) != 0 else arb("-inf") for w in row] for row in self.w]
+        with ctx.workdps(self.digits + 15):
+            return [[norm(w).log().mid() if norm(w) != 0 else arb("-inf") for w in row] for row in self.w]
 
     def directions(self) -> np.ndarray:
         """w_j / |w_j| as floats; 0 for a neuron that is 0."""

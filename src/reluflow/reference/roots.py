@@ -1,11 +1,12 @@
 """The first root of a polynomial on (0, 1], in fixed point.
 
-In the Bernstein basis the number of sign changes of the coefficients bounds the number of roots from above, with equality at
-0 and 1 (Descartes): halving the interval until it is 0 or 1 misses no pair of crossings.
+In the Bernstein basis the number of sign changes of the coefficients bounds the number of roots from above, with
+equality at 0 and 1 (Descartes): halving the interval until it is 0 or 1 misses no pair of crossings.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import comb
 
 from reluflow.reference.arith import horner
@@ -23,13 +24,13 @@ def halves(b):
     while row:
         left.append(row[0])
         right.append(row[-1])
-        row = [(u + v) >> 1 for u, v in zip(row, row[1:], strict=False)]
+        row = [(u + v) >> 1 for u, v in pairwise(row)]
     return left, right[::-1]
 
 
 def changes(b) -> int:
     signs = [v > 0 for v in b if v != 0]
-    return sum(u != v for u, v in zip(signs, signs[1:], strict=False))
+    return sum(u != v for u, v in pairwise(signs))
 
 
 def first_root(p: list[int], bits: int, depth: int = 60) -> int | None:
@@ -43,7 +44,7 @@ def first_root(p: list[int], bits: int, depth: int = 60) -> int | None:
         count = changes(b)
         if count == 0 and b[-1] > 0:
             continue
-        if count == 1 and b[0] > 0 or level == depth or count == 0:
+        if (count == 1 and b[0] > 0) or level == depth or count == 0:
             return polish(p, left * one >> level, (left + 1) * one >> level, bits)
         low, high = halves(b)
         stack.append((high, 2 * left + 1, level + 1))

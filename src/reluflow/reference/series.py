@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from operator import mul
 
-from reluflow.reference.arith import arb, arb_mat, basis, dot, fix, norm, project, unfix
+from reluflow.reference.arith import arb, arb_mat, basis, dot, fix, horner, norm, project, unfix
 from reluflow.reference.network import DriveSeries, Network
 
 
 class Cell:
-    """The constant matrices of one pattern of sides: pull M (n columns), seen rows m_i x_i, multipliers of slid surfaces."""
+    """The constants of one pattern of sides: pull M (n columns), seen rows m_i x_i, multipliers of slid surfaces."""
 
     def __init__(self, net: Network, sides, bits: int):
         zero = [arb(0)] * net.d
@@ -55,8 +55,7 @@ class Cell:
             nu = (-gram.solve(arb_mat(right))).mid().tolist()
             jumps = [[(net.push(s, 1, g) - net.push(s, -1, g)).mid() for g in units] for s in S]
             self._multipliers = [
-                ([fix(v, self.bits) for v in a], [fix(v, self.bits) for v in b])
-                for a, b in zip(nu, jumps, strict=True)
+                ([fix(v, self.bits) for v in a], [fix(v, self.bits) for v in b]) for a, b in zip(nu, jumps, strict=True)
             ]
         return self._multipliers
 
@@ -74,7 +73,7 @@ class Expansion:
         self.drive = DriveSeries(net, g, e, bits)
         self.scale, self.q, self.b = [], [], []
         reach = sum((abs(v) * norm(x) for v, x in zip(g, net.x, strict=True)), arb(0)) * arb((1, e))
-        groups = {}
+        groups: dict = {}
         for j, (neuron, cell) in enumerate(zip(neurons, cells, strict=True)):
             # The first layer alone may pass w = 0: there the distance it moves in this step is the scale.
             r = norm([*neuron.w, neuron.a]) if self.both else (norm(neuron.w) + abs(neuron.a) * reach).mid()
@@ -131,7 +130,8 @@ class Expansion:
 
     def tail(self) -> int:
         """The largest of the last two coefficients of anything."""
-        ends = [abs(v) for j in self.moving for line in (*self.q[j], self.b[j] if self.both else [0]) for v in line[-2:]]
+        lines = [line for j in self.moving for line in (*self.q[j], self.b[j] if self.both else [0])]
+        ends = [abs(v) for line in lines for v in line[-2:]]
         return max([*ends, *self.last[-2:]], default=0)
 
     def height(self, j, normal: list[int]) -> list[int]:
@@ -140,9 +140,12 @@ class Expansion:
 
     def weights(self, j, tau: int):
         """(w, a) of neuron j at the fixed-point time tau."""
-        from reluflow.reference.arith import horner
-
         r, bits = self.scale[j], self.bits
         w = [(unfix(horner(line, tau, bits), bits) * r).mid() for line in self.q[j]]
         a = (unfix(horner(self.b[j], tau, bits), bits) * r).mid()
         return w, a
+
+    def drive_at(self, tau: int) -> list:
+        """The drive g at the fixed-point time tau."""
+        unit = arb((1, self.e))
+        return [(unfix(horner(G, tau, self.bits), self.bits) / unit).mid() for G in self.drive.G]

@@ -1,0 +1,303 @@
+"""What an experiment may say, read off the signatures of the public constructors.
+
+A table of an experiment is a call: `[init] kind = "balanced", width = 60` is `rf.init.balanced(width=60)`. A new generator, loss
+or method is therefore reachable from a file as soon as it exists; nothing is registered here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+REQUIRED = inspect.Parameter.empty
+TYPES = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "tuple": "a list"}
+# Arguments that an experiment fills itself, or that only a program can give.
+NOT_IN_FILES = ("problem", "method", "progress", "data", "init")
+
+# Units and meanings that a signature cannot say; the template prints them beside the defaults.
+NOTES = {
+    "a": "output weights, one per neuron (mantissas: times e^log_scale)",
+    "at_zero": "derivative at 0 that descent uses; flows resolve it themselves",
+    "d": "columns of x",
+    "dim": "columns of x; left out, the data's own",
+    "frames": "most frames kept, where `times` does not name them",
+    "keep": "quantities kept of every run",
+    "label": "the label's column: its header, or its number from 0 (-1 is the last)",
+    "labels": 'a list of numbers, or "signs", "balanced", "gaussian", "positive"',
+    "log_scale": "natural logarithm of the scale: -16.0 is e^-16",
+    "log_scale_a": "the same for the output layer; left out, equal to log_scale",
+    "log_t1": "natural logarithm of the end time: 230.0 is about 1e100",
+    "loss": '"square" (1/2)(f-y)^2, "logistic", "logistic2" (twice it), "exponential"',
+    "memory": "most memory for checkpoints",
+    "n": "rows of x",
+    "norm": "length of every row",
+    "norms": "length of each row",
+    "path": "a file, looked for from this file's folder",
+    "reduction": '"mean" or "sum" over the data',
+    "rtol": "relative tolerance, 1e-13 to 1e-2",
+    "seconds": "wall time; left out, no limit",
+    "seed": "any whole number from 0",
+    "signs": "+1 or -1 per neuron; left out, drawn",
+    "slope": "s(z) = slope z below 0; 0 is ReLU, 1 is linear",
+    "split": '"train" or "test"',
+    "step": "step size; iteration k is at t = k step",
+    "steps": "most steps tried",
+    "events": "",
+    "t1": "end time; left out, until nothing moves (square loss only)",
+    "throw": "whether a run that fails raises",
+    "times": "times of the frames, increasing",
+    "train": '"both" layers or the "first" alone',
+    "w": "weights, one row per neuron (mantissas: times e^log_scale)",
+    "width": "number of neurons",
+    "x": "one row per data point",
+    "y": "one label per row",
+}
+# What to write for an argument that has no default.
+EXAMPLES: dict[str, Any] = {
+    "a": [1.0], "d": 5, "kappa": 0.5, "mu": 0.3, "n": 4, "norms": [1.0, 2.0], "over": {}, "path": "points.csv", "slope": 0.1,
+    "step": 2e-3, "w": [[1.0, 0.0]], "width": 60, "x": [[-0.5, 1.0], [2.0, 1.0]], "y": [-1.0, 1.0],
+}  # fmt: skip
+
+
+class Param(NamedTuple):
+    """One argument: its annotation as written, its default, and its own table where it is an object."""
+
+    name: str
+    annotation: str
+    default: Any
+    table: Table | None = None
+
+    @property
+    def types(self) -> list[str]:
+        parts = [part.strip().split("[")[0] for part in self.annotation.split("|")]
+        return [part for part in parts if part in TYPES]
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED and self.table is None and self.name != "dim"
+
+    @property
+    def means(self) -> str:
+        """What a value must be, in words; empty when anything may be."""
+        return " or ".join(TYPES[t] for t in self.types)
+
+
+class Kind(NamedTuple):
+    """One constructor and its arguments."""
+
+    make: Callable
+    text: str
+    params: dict[str, Param]
+
+    @property
+    def summary(self) -> str:
+        doc = inspect.getdoc(self.make) or ""
+        return " ".join(doc.split("\n\n")[0].split())
+
+
+class Table(NamedTuple):
+    """A table of an experiment: constructors by `kind`, or a single one under None."""
+
+    path: str
+    kinds: dict[str | None, Kind]
+    default: str | None = None
+
+    @property
+    def single(self) -> bool:
+        return None in self.kinds
+
+
+class Mistake(NamedTuple):
+    """A sentence about a dotted key."""
+
+    key: str
+    sentence: str
+
+
+def _kind(make: Callable, text: str, tables: Mapping[str, Table] | None = None, drop=NOT_IN_FILES) -> Kind:
+    params = {}
+    for name, p in inspect.signature(make).parameters.items():
+        if name in drop or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            continue
+        annotation = p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", "")
+        params[name] = Param(name, "" if p.annotation is REQUIRED else annotation, p.default, (tables or {}).get(name))
+    return Kind(make, text, params)
+
+
+def _makers(module: str, result: str) -> dict[str | None, Kind]:
+    """Public functions of a module annotated as returning `result`."""
+    home = importlib.import_module(f"reluflow.{module}")
+    names = getattr(home, "__all__", None) or [name for name in vars(home) if not name.startswith("_")]
+    found: dict[str | None, Kind] = {}
+    for name in sorted(names):
+        make = getattr(home, name)
+        if inspect.isfunction(make) and str(make.__annotations__.get("return")) == result:
+            found[name] = _kind(make, f"rf.{module}.{name}")
+    return found
+
+
+@lru_cache(maxsize=1)
+def tables() -> dict[str, Table]:
+    """Every table of an experiment, by name."""
+    import reluflow as rf
+    from reluflow.solve import solve
+
+    data = _makers("data", "Data") | {"arrays": _kind(rf.Data, "rf.Data")}
+    init = _makers("init", "Params") | {"arrays": _kind(rf.Params, "rf.Params")}
+    activations: dict[str | None, Kind] = {
+        "relu": _kind(rf.ReLU, "rf.ReLU"),
+        "leaky_relu": _kind(rf.LeakyReLU, "rf.LeakyReLU"),
+    }
+    methods: dict[str | None, Kind] = {"flow": _kind(rf.Flow, "rf.Flow")}
+    if "Descent" in rf.__all__:
+        methods["descent"] = _kind(rf.Descent, "rf.Descent")
+    of_problem = {"activation": Table("problem.activation", activations, "relu")}
+    of_solve = {
+        "save": Table("solve.save", {None: _kind(rf.Save, "rf.Save")}),
+        "limits": Table("solve.limits", {None: _kind(rf.Limits, "rf.Limits")}),
+    }
+    return {
+        "data": Table("data", data),
+        "init": Table("init", init),
+        "problem": Table("problem", {None: _kind(rf.Problem, "rf.Problem", of_problem)}),
+        "method": Table("method", methods, "flow"),
+        "solve": Table("solve", {None: _kind(solve, "rf.solve", of_solve)}),
+        "sweep": Table("sweep", {None: _kind(_sweep, "rf.sweep")}),
+    }
+
+
+def _sweep(over, keep=()):
+    """Runs over every combination of the lists in `over`, keeping the named quantities."""
+
+
+def near(name: str, names) -> str:
+    """The way out for an unknown name: the nearest one, or all of them."""
+    names = [n for n in names if n is not None]
+    found = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if found:
+        return f"did you mean `{found[0]}`?"
+    return f"there {'is' if len(names) == 1 else 'are'} {', '.join(f'`{n}`' for n in names)}." if names else "leave it out."
+
+
+def plain(value):
+    """Numpy values, tuples, ranges and paths as what TOML and JSON hold."""
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [plain(v) for v in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def fitted(param: Param, value) -> tuple[Any, str]:
+    """The value as the argument wants it, and what is wrong with it ("" if nothing)."""
+    types, got = param.types, f"got {show(value)}"
+    if value is None or not types or param.annotation.endswith("ndarray"):
+        return value, ""
+    if isinstance(value, bool):
+        return value, "" if "bool" in types else f"must be {param.means}, {got}: {_way_out(param)}"
+    if isinstance(value, int) and "float" in types and "int" not in types:
+        return float(value), ""
+    holds = {"int": int, "float": float, "str": str, "bool": bool, "tuple": list}
+    if any(isinstance(value, holds[t]) for t in types) or ("ndarray" in param.annotation and isinstance(value, list)):
+        return value, ""
+    if isinstance(value, float) and value.is_integer() and "int" in types:
+        return value, f"must be {param.means}, {got}: write {int(value)}"
+    if isinstance(value, str) and ("float" in types or "int" in types):
+        return value, f"must be {param.means}, {got}: {'drop the quotes' if _is_number(value) else _way_out(param)}"
+    return value, f"must be {param.means}, {got}: {_way_out(param)}"
+
+
+def show(value) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _way_out(param: Param) -> str:
+    from reluflow import _toml
+
+    example = EXAMPLES.get(param.name, param.default)
+    if example is REQUIRED or example is None:
+        return "leave it out for the default" if example is None else "give one"
+    return f"try `{param.name} = {_toml.value(plain(example))}`"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def complete(table: Table, given: Mapping, mistakes: list[Mistake]) -> dict:
+    """`given` with defaults filled in and numbers as their arguments want them; what is wrong is added to `mistakes`."""
+    from reluflow import _toml
+
+    given = {k: v for k, v in given.items() if v is not None}
+    if table.single:
+        kind, filled = table.kinds[None], {}
+    else:
+        name = given.pop("kind", table.default)
+        if not isinstance(name, str) or name not in table.kinds:
+            first = table.default or ("balanced" if table.path == "init" else "two_points")
+            if name is None:
+                sentence = f"`{table.path}` must say its `kind`, got none: add `kind = \"{first}\"`"
+            else:
+                sentence = f"`{table.path}.kind` is not known, got {show(name)}: {near(str(name), table.kinds)}"
+            mistakes.append(Mistake(f"{table.path}.kind", sentence))
+            return {}
+        kind, filled = table.kinds[name], {"kind": name}
+    meant = set()
+    for key in given:
+        if key not in kind.params:
+            meant.update(difflib.get_close_matches(key, kind.params, n=1, cutoff=0.5))
+            mistakes.append(
+                Mistake(f"{table.path}.{key}", f"`{table.path}.{key}` is not an argument of `{kind.text}`: {near(key, kind.params)}")
+            )
+    for name, param in kind.params.items():
+        path = f"{table.path}.{name}"
+        if param.table is not None:
+            inner = given.get(name, {})
+            if isinstance(inner, str) and not param.table.single:
+                inner = {"kind": inner}
+            if not isinstance(inner, Mapping):
+                mistakes.append(Mistake(path, f"`{path}` must be a table, got {show(inner)}: write `[{path}]` and its keys below"))
+                continue
+            filled[name] = complete(param.table, inner, mistakes)
+        elif name in given:
+            value, wrong = fitted(param, plain(given[name]))
+            if wrong:
+                mistakes.append(Mistake(path, f"`{path}` {wrong}"))
+            filled[name] = value
+        elif param.required and name not in meant:
+            example = _toml.value(EXAMPLES[name]) if name in EXAMPLES else "..."
+            mistakes.append(Mistake(path, f"`{path}` must be given for `{kind.text}`, got nothing: add `{name} = {example}`"))
+        elif param.default is not None and param.default is not REQUIRED:  # None is said by leaving out
+            filled[name] = plain(param.default)
+    return filled
+
+
+def build(table: Table, filled: Mapping, **more):
+    """Calls the constructor of a completed table."""
+    kind = table.kinds[None] if table.single else table.kinds[filled["kind"]]
+    return kind.make(**arguments(table, filled), **more)
+
+
+def arguments(table: Table, filled: Mapping) -> dict:
+    """The keyword arguments of a completed table, sub-tables built."""
+    kind = table.kinds[None] if table.single else table.kinds[filled["kind"]]
+    keywords = {}
+    for name, value in filled.items():
+        if name in kind.params:
+            inner = kind.params[name].table
+            keywords[name] = value if inner is None else build(inner, value)
+    return keywords

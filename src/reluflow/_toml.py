@@ -1,0 +1,68 @@
+"""TOML as a person writes it: where each key stands, and how to write tables back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+_HEADER = re.compile(r"^\s*\[+\s*([^\]]+?)\s*\]+")
+_KEY = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
+_PART = re.compile(r""""[^"]*"|'[^']*'|[\w-]+""")
+_STRING = re.compile(r'"""(?:.|\n)*?"""|' + r"'''(?:.|\n)*?'''" + r'|"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'|#[^\n]*")
+
+
+def _dotted(text: str) -> str:
+    return ".".join(part.strip("\"'") for part in _PART.findall(text))
+
+
+def lines(text: str) -> dict[str, int]:
+    """The line (from 1) of every table header and key, by dotted name: `init` and `init.width`."""
+    found: dict[str, int] = {}
+    table, depth = "", 0
+    # Strings are blanked where brackets are counted, so that a bracket in a string opens nothing.
+    bare = _STRING.sub(lambda m: "\n" * m[0].count("\n"), text).split("\n")
+    for number, line in enumerate(text.split("\n"), start=1):
+        if depth == 0:
+            if header := _HEADER.match(line):
+                table = _dotted(header[1])
+                found.setdefault(table, number)
+            elif key := _KEY.match(line):
+                name = f"{table}.{_dotted(key[1])}" if table else _dotted(key[1])
+                found.setdefault(name, number)
+        rest = bare[number - 1] if number <= len(bare) else ""
+        if depth or not _HEADER.match(line):
+            depth = max(0, depth + sum(rest.count(c) for c in "[{") - sum(rest.count(c) for c in "]}"))
+    return found
+
+
+def value(v) -> str:
+    """One value as TOML text that reads back as the same value."""
+    if isinstance(v, bool):
+        return "true" if v else "false"
+    if isinstance(v, int | float):
+        return repr(v)
+    if isinstance(v, str):
+        # JSON's escapes are TOML's, but for the one character JSON leaves alone.
+        return json.dumps(v, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(v, Mapping):
+        return "{ " + ", ".join(f"{key(k)} = {value(x)}" for k, x in v.items()) + " }"
+    return "[" + ", ".join(value(x) for x in v) + "]"
+
+
+def key(name: str) -> str:
+    """A key, quoted where TOML wants it: `"init.log_scale"` as one key."""
+    return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name, ensure_ascii=False)
+
+
+def write(tables: Mapping, prefix: str = "") -> str:
+    """Tables as TOML text: plain values first, then each sub-table under its header."""
+    plain = [f"{key(k)} = {value(v)}" for k, v in tables.items() if not isinstance(v, Mapping)]
+    parts = ["\n".join(plain)] if plain else []
+    for name, table in tables.items():
+        if isinstance(table, Mapping):
+            path = f"{prefix}{key(name)}"
+            body = write(table, path + ".")
+            bare = not any(not isinstance(v, Mapping) for v in table.values())
+            parts.append(body if bare and body else f"[{path}]\n{body}".rstrip("\n"))
+    return "\n\n".join(parts) if not prefix else "\n\n".join(parts)

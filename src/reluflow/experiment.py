@@ -1,0 +1,343 @@
+"""An experiment as a file: the keyword arguments of the public constructors, and nothing else.
+
+    format = 1
+    [data]      kind = "two_points"                         rf.data.two_points()
+    [init]      kind = "balanced", width = 60, ...          rf.init.balanced(width=60, dim=data.d, ...)
+    [problem]   loss = "square", ...                        rf.Problem(data, init, loss="square", ...)
+    [method]    kind = "flow", rtol = 1e-8                  rf.Flow(rtol=1e-8)
+    [solve]     t1 = 30.0, ...                              rf.solve(problem, method, t1=30.0, ...)
+    [sweep]     over = {"init.seed" = [0, 1, 2]}            rf.sweep(experiment, over=...)
+
+Dotted keys (`init.log_scale`) name any of them. The signatures are the schema (`_schema.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reluflow import _schema, _toml
+from reluflow._schema import Mistake, near, show
+
+FORMAT = 1
+
+
+class ExperimentError(ValueError):
+    """What is wrong with an experiment: one sentence per mistake, all of them at once, in `.mistakes`."""
+
+    def __init__(self, sentences: list[str]):
+        super().__init__("\n".join(sentences))
+        self.mistakes = sentences
+
+
+class Experiment:
+    """Tables `data`, `init`, `problem`, `method`, `solve`, `sweep` of keyword arguments; values never change after creation.
+
+    Left-out arguments take the constructors' defaults, so two experiments that mean the same are equal and share a `key`.
+    Relative paths are looked for from `folder`, which is not part of the experiment.
+    """
+
+    def __init__(self, *, data, init, problem=None, method=None, solve=None, sweep=None, folder=None):
+        given = dict(data=data, init=init, problem=problem, method=method, solve=solve, sweep=sweep)
+        self._set(given, Path(folder) if folder is not None else None, _Place())
+
+    @classmethod
+    def from_dict(cls, tables: Mapping, *, folder=None) -> Experiment:
+        """From `{"format": 1, "data": {...}, ...}`, as `to_dict` gives it."""
+        return cls._from(tables, folder, _Place())
+
+    @classmethod
+    def from_toml(cls, path) -> Experiment:
+        """From a TOML file. Mistakes raise one `ExperimentError` with a sentence each: the line, the rule, the fix."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            why = error.strerror or "it cannot be read"
+            raise ExperimentError(
+                [f"`{path}` must be an experiment in TOML, got no file ({why}): make one with `reluflow run --template > {path.name}`."]
+            ) from None
+        except UnicodeDecodeError:
+            raise ExperimentError([f"`{path}` must be TOML in UTF-8, got other bytes: save it as plain text."]) from None
+        return cls.parse(text, name=path.name, folder=path.parent)
+
+    @classmethod
+    def parse(cls, text: str, *, name: str = "", folder=None) -> Experiment:
+        """From TOML text; `name` is what sentences call it."""
+        place = _Place(name, _toml.lines(text))
+        try:
+            tables = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ExperimentError([_syntax(error, text, place)]) from None
+        return cls._from(tables, folder, place)
+
+    @classmethod
+    def _from(cls, tables: Mapping, folder, place: _Place) -> Experiment:
+        self = cls.__new__(cls)
+        self._set(tables, Path(folder) if folder is not None else None, place)
+        return self
+
+    def _set(self, given: Mapping, folder: Path | None, place: _Place):
+        self.folder, self._place = folder, place
+        mistakes: list[Mistake] = []
+        self._tables = _complete(given, mistakes)
+        mistakes += self._cheap_values(mistakes)
+        if mistakes:
+            # A person repairs a file once: whatever else is wrong is said now.
+            mistakes += [] if any(m.key.split(".")[0] == "data" for m in mistakes) else self._wrong("data", lambda: self.data)
+            raise ExperimentError(place.sentences(mistakes))
+
+    # Reading and changing -------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: str):
+        """The value of a dotted key, defaults included: `experiment["init.log_scale"]`."""
+        where: Any = self._tables
+        for part in key.split("."):
+            if not isinstance(where, Mapping) or part not in where:
+                raise KeyError(f"`{key}` is not in this experiment: {near(key, self.keys())}")
+            where = where[part]
+        return json.loads(json.dumps(where))
+
+    def keys(self) -> list[str]:
+        """Every dotted key that has a value."""
+        return _flat(self._tables)
+
+    def changed(self, values: Mapping[str, Any]) -> Experiment:
+        """A new experiment with other values at dotted keys: `experiment.changed({"init.seed": 3})`.
+
+        Changing a `kind` drops the arguments that the new kind does not have.
+        """
+        tables = self.to_dict()
+        for key, value in values.items():
+            *path, last = key.split(".")
+            where = tables
+            for part in path:
+                where = where.setdefault(part, {})
+                if not isinstance(where, dict):
+                    raise ExperimentError([f"`{key}` is not a key of an experiment: `{part}` holds a value, not a table."])
+            if last == "kind" and where.get("kind") != value:
+                kinds = _table(".".join(path)).kinds if _table(".".join(path)) else {}
+                keep = kinds[value].params if value in kinds else where
+                for name in [n for n in where if n not in keep]:
+                    del where[name]
+            where[last] = value
+        return Experiment.from_dict(tables, folder=self.folder)
+
+    def to_dict(self) -> dict:
+        """The tables with every default filled in, so that a stored experiment means the same for ever."""
+        return {"format": FORMAT, **json.loads(json.dumps(self._tables))}
+
+    def to_toml(self) -> str:
+        """TOML text that reads back as an equal experiment."""
+        tables = {k: v for k, v in self.to_dict().items() if v != {}}
+        return _toml.write(tables) + "\n"
+
+    @cached_property
+    def key(self) -> str:
+        """16 hex digits of the SHA-256 of the canonical JSON (defaults filled in, keys sorted, no spaces)."""
+        canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Experiment) and self._tables == other._tables
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        t = self._tables
+        return f"Experiment({t['data']['kind']}, {t['init']['kind']}, {t['method']['kind']}; key {self.key})"
+
+    # Doing it -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def data(self):
+        """The data set, made once."""
+        filled = dict(self._tables["data"])
+        for name in ("path", "folder"):
+            if isinstance(filled.get(name), str) and self.folder is not None:
+                filled[name] = str(self.folder / filled[name])
+        return _schema.build(_schema.tables()["data"], filled)
+
+    def problem(self):
+        """The `rf.Problem`: data and initial weights made, and checked against each other."""
+        mistakes = self._wrong("data", lambda: self.data)
+        if not mistakes:
+            mistakes = self._wrong("init", self._init)
+        if not mistakes:
+            made: list = []
+            mistakes = self._wrong("problem", lambda: made.append(self._problem(self.data, self._init())))
+            if not mistakes:
+                return made[0]
+        raise ExperimentError(self._place.sentences(mistakes))
+
+    def method(self):
+        """The `rf.Flow` or `rf.Descent`."""
+        return _schema.build(_schema.tables()["method"], self._tables["method"])
+
+    def run(self, progress: Callable | None = None):
+        """The `rf.Solution`, which remembers this experiment as `.experiment`."""
+        from reluflow.outcome import SolveError
+        from reluflow.solve import solve
+
+        keywords = _schema.arguments(_schema.tables()["solve"], self._tables["solve"])
+        problem = self.problem()
+        try:
+            sol = solve(problem, self.method(), **keywords, progress=progress)
+        except SolveError as error:
+            error.solution.experiment = self
+            raise
+        sol.experiment = self
+        return sol
+
+    def _init(self, dim: int | None = None):
+        table, filled = _schema.tables()["init"], self._tables["init"]
+        kind = table.kinds[filled["kind"]]
+        more = {"dim": self.data.d if dim is None else dim} if "dim" in kind.params and "dim" not in filled else {}
+        return _schema.build(table, filled, **more)
+
+    def _problem(self, data, init):
+        return _schema.build(_schema.tables()["problem"], self._tables["problem"], data=data, init=init)
+
+    # Mistakes -------------------------------------------------------------------------------------------------------
+
+    def _cheap_values(self, found: list[Mistake]) -> list[Mistake]:
+        """Values that constructors refuse, found without making the data or anything large."""
+        from reluflow.data import Data
+        from reluflow.init import Params
+        from reluflow.problem import Problem
+        from reluflow.solve import end_clock
+
+        one = Data([[1.0]], [1.0]), Params([[1.0]], [1.0])
+        toy = [Problem(*one)]
+        solve, table = self._tables.get("solve", {}), _schema.tables()["solve"].kinds[None].params
+        checks: list[tuple[str, Callable]] = [
+            ("init", lambda: self._init(dim=1)),
+            ("problem", lambda: toy.append(self._problem(*one))),
+            ("method", self.method),
+            ("solve.save", lambda: _schema.build(table["save"].table, solve["save"])),
+            ("solve.limits", lambda: _schema.build(table["limits"].table, solve["limits"])),
+            ("solve", lambda: end_clock(toy[-1], solve.get("t1"), solve.get("log_t1"))),
+        ]
+        bad = {m.key.rpartition(".")[0] or m.key for m in found} | {m.key for m in found}
+        return [mistake for name, check in checks if name not in bad for mistake in self._wrong(name, check)]
+
+    def _wrong(self, table: str, call: Callable) -> list[Mistake]:
+        """What `call` raises, as a mistake in the key that the sentence names first."""
+        try:
+            call()
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            text = str(error)
+            named = re.findall(r"`([a-z_0-9]+)`", text)
+            known = [key for key in _flat(self._tables) for name in named[:2] if key.split(".")[-1] == name]
+            inside = [key for key in known if key.startswith(table + ".")]
+            return [Mistake((inside or known or [table])[0], text)]
+        return []
+
+
+class _Place:
+    """Where keys stand, so that a sentence can say the line."""
+
+    def __init__(self, name: str = "", lines: Mapping[str, int] | None = None):
+        self.name, self.lines = name, lines or {}
+
+    def line(self, key: str) -> int | None:
+        while key:
+            if key in self.lines:
+                return self.lines[key]
+            key = key.rpartition(".")[0]
+        return None
+
+    def sentences(self, mistakes: list[Mistake]) -> list[str]:
+        order = sorted(mistakes, key=lambda m: self.line(m.key) or 0)
+        return [self.sentence(m.key, m.sentence) for m in order]
+
+    def sentence(self, key: str, text: str) -> str:
+        line = self.line(key)
+        text = text if text.endswith((".", "?")) else text + "."
+        if line is None:
+            return f"{self.name}: {text}" if self.name else text
+        return f"{self.name} line {line}: {text}" if self.name else f"Line {line}: {text}"
+
+
+def _syntax(error: Exception, text: str, place: _Place) -> str:
+    """A parser's complaint as a sentence with its line and what stands there."""
+    what, _, where = str(error).partition(" (at ")
+    found = re.search(r"line (\d+)", where)
+    line = int(found[1]) if found else text.count("\n") + 1
+    there = text.split("\n")[min(line, text.count("\n") + 1) - 1].strip()
+    name = f"{place.name} line {line}" if place.name else f"Line {line}"
+    fix = "give each key once" if "overwrite" in what else 'write `name = value`, with text in quotes: `kind = "flow"`'
+    return f"{name}: this must be TOML, got `{there}` ({what[:1].lower() + what[1:]}): {fix}."
+
+
+def _complete(given: Mapping, mistakes: list[Mistake]) -> dict:
+    tables = _schema.tables()
+    number = given.get("format", FORMAT)
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        mistakes.append(Mistake("format", f"`format` must be {FORMAT}, got {show(number)}: write `format = {FORMAT}`"))
+    elif number > FORMAT:
+        mistakes.append(
+            Mistake("format", f"`format` must be at most {FORMAT} for this version, got {number}: install a newer reluflow")
+        )
+    for name in given:
+        if name != "format" and name not in tables:
+            mistakes.append(Mistake(name, f"`{name}` is not a table of an experiment: {near(name, tables)}"))
+    filled = {}
+    for name, table in tables.items():
+        value = given.get(name)
+        if value is None and name in ("data", "init"):
+            first = {"data": "two_points", "init": "balanced"}[name]
+            mistakes.append(Mistake(name, f"`[{name}]` must be given, got none: add `[{name}]` with `kind = \"{first}\"`"))
+        elif value is not None and not isinstance(value, Mapping):
+            mistakes.append(Mistake(name, f"`{name}` must be a table, got {show(value)}: write `[{name}]` and its keys below"))
+        elif name == "sweep":
+            filled[name] = _sweep(value or {}, mistakes)
+        else:
+            filled[name] = _schema.complete(table, value or {}, mistakes)
+    return filled
+
+
+def _sweep(given: Mapping, mistakes: list[Mistake]) -> dict:
+    """`[sweep]`: `over` has dotted keys, each with the list of its values."""
+    if not given:
+        return {}
+    filled = _schema.complete(_schema.tables()["sweep"], given, mistakes)
+    if not isinstance(filled.get("over"), Mapping):
+        return filled
+    over = {}
+    for key, values in _leaves(filled["over"]).items():
+        path = f"sweep.over.{key}"
+        if _table(key.rpartition(".")[0]) is None:
+            mistakes.append(Mistake(path, f"`{key}` in `[sweep.over]` is not a dotted key: write it like `\"init.log_scale\"`"))
+        elif not isinstance(values, list) or not values:
+            mistakes.append(Mistake(path, f"`{key}` in `[sweep.over]` must be a list of values, got {show(values)}: put it in [ ]"))
+        over[key] = values
+    return filled | {"over": over}
+
+
+def _leaves(tables: Mapping, prefix: str = "") -> dict:
+    found = {}
+    for name, value in tables.items():
+        found.update(_leaves(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value})
+    return found
+
+
+def _flat(tables: Mapping) -> list[str]:
+    return list(_leaves(tables))
+
+
+def _table(path: str):
+    """The schema of a table by its dotted path, or None."""
+    name, _, rest = path.partition(".")
+    table = _schema.tables().get(name)
+    if table is not None and rest:
+        params = table.kinds[None].params if table.single else {}
+        return params[rest].table if rest in params else None
+    return table

@@ -1,0 +1,388 @@
+"""Runs on disk: a zarr v3 folder, written beside, synced, renamed. What is there is whole, or it is not there.
+
+    run/
+        zarr.json        attributes: reluflow (format), experiment, versions, problem, method, outcome, stats, manifest
+        data/            x (datum, feature), y
+        init/            w, a and their log scales, as given
+        coordinates/     the orthonormal basis in which the state is kept
+        checkpoints/     clock, step, q, b, c, energy, code: every moment is replayed from these
+        frames/          the same at the times asked for, where they are not the checkpoints; log_t, log_loss, outputs
+        events/          t, log_t, neuron, datum, code, unique
+
+Every array is listed in the manifest with its SHA-256: zarr reads a missing chunk as zeros, a run must not. Formats are read for
+ever: one reader per format in `READERS`, and a golden run of each under tests/golden/.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import platform
+import shutil
+import uuid
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reluflow.events import KINDS, Events
+from reluflow.kernels import coupled as kn
+from reluflow.outcome import Outcome
+
+FORMAT = 1
+CHUNK = 2**25  # bytes
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+def save(sol, path) -> Path:
+    """Write a run; when this returns it is on disk, whole. `path` must not exist yet."""
+    path = Path(path)
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise FileExistsError(f"`{path}` must not exist yet, got something there: choose another path, or remove it.")
+    part = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(part, *_parts(sol))
+        os.rename(part, path)
+        _sync(path.parent)
+    except OSError as error:
+        raise type(error)(_refusal(path, error)) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return path
+
+
+def _refusal(path: Path, error: OSError) -> str:
+    why = os.strerror(error.errno).lower() if error.errno else str(error)
+    out = {
+        errno.ENOSPC: "free some room, or choose another disk",
+        errno.EDQUOT: "free some room, or choose another disk",
+        errno.ENOTEMPTY: "another run was saved there meanwhile; choose another path",
+        errno.EEXIST: "another run was saved there meanwhile; choose another path",
+    }.get(error.errno or 0, "choose a folder that you may write to")
+    return f"`{path}` must be writable, got {why}: {out}. Nothing was left there."
+
+
+def _write(part: Path, attributes: dict, arrays: dict[str, tuple[tuple[str, ...], np.ndarray]]) -> None:
+    import zarr
+
+    root = zarr.open_group(str(part), mode="w-", zarr_format=3)
+    manifest = {}
+    for name, (dims, value) in arrays.items():
+        value = np.ascontiguousarray(value)
+        rows = max(1, int(CHUNK // max(1, value.nbytes // max(1, len(value)))))
+        chunks = tuple(max(1, k) for k in (min(rows, value.shape[0]), *value.shape[1:]))
+        array = root.create_array(name, shape=value.shape, dtype=value.dtype, chunks=chunks, dimension_names=dims)
+        if value.size:
+            array[...] = value
+        manifest[name] = {"shape": list(value.shape), "dtype": value.dtype.str, "sha256": _digest(value)}
+    for folder, _, files in os.walk(part):
+        for file in files:
+            _sync(Path(folder) / file)
+        _sync(Path(folder))
+    # The attributes come last: a folder without them is not a run, whatever its name.
+    root.attrs.put(attributes | {"manifest": manifest})
+    _sync(part / "zarr.json")
+    _sync(part)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _digest(value: np.ndarray) -> str:
+    return hashlib.sha256(value.tobytes()).hexdigest()
+
+
+def _parts(sol) -> tuple[dict, dict]:
+    """A solution as JSON attributes and named arrays."""
+    problem, experiment = sol.problem, getattr(sol, "experiment", None)
+    attributes = {
+        "reluflow": {"format": FORMAT, "what": "run"},
+        "experiment": None if experiment is None else experiment.to_dict(),
+        "folder": None if experiment is None or experiment.folder is None else str(experiment.folder),
+        "versions": versions(),
+        "problem": {
+            "loss": problem.loss,
+            "reduction": problem.reduction,
+            "train": problem.train,
+            "slope": problem.activation.slope,
+            "at_zero": problem.activation.at_zero,
+            "data": problem.data.name,
+        },
+        "method": {"kind": type(sol.method).__name__.lower(), **_jsonable(asdict(sol.method))},
+        "outcome": sol.outcome.name,
+        "stats": _jsonable({f.name: getattr(sol.stats, f.name) for f in fields(sol.stats)}),
+        "event_kinds": list(KINDS),
+    }
+    data, init, events = problem.data, problem.init, sol.events
+    arrays: dict[str, Any] = {
+        "data/x": (("datum", "feature"), data.x),
+        "data/y": (("datum",), data.y),
+        "init/w": (("neuron", "feature"), init.w),
+        "init/a": (("neuron",), init.a),
+        "init/log_scale": (("scale",), np.atleast_1d(np.asarray(init.log_scale, float))),
+        "events/t": (("event",), events.t),
+        "events/log_t": (("event",), events.log_t),
+        "events/neuron": (("event",), events.neuron),
+        "events/datum": (("event",), events.datum),
+        "events/code": (("event",), events.code),
+        "events/unique": (("event",), events.unique),
+    }
+    if init.log_scale_a is not None:
+        arrays["init/log_scale_a"] = (("scale",), np.atleast_1d(np.asarray(init.log_scale_a, float)))
+    for name, value in _record(sol).items():
+        dims = DIMS.get(name) or DIMS.get("*/" + name.split("/")[-1])
+        value = np.asarray(value)
+        arrays[name] = (dims if dims and len(dims) == value.ndim else tuple(f"{name.split('/')[-1]}_{k}" for k in range(value.ndim)), value)
+    return attributes, arrays
+
+
+DIMS = {
+    "coordinates/basis": ("coordinate", "feature"),
+    "coordinates/perp": ("neuron", "feature"),
+    "*/clock": ("frame",),
+    "*/step": ("frame",),
+    "*/q": ("frame", "neuron", "coordinate"),
+    "*/b": ("frame", "neuron"),
+    "*/c": ("frame", "neuron"),
+    "*/energy": ("frame",),
+    "*/code": ("frame", "neuron", "surface"),
+    "*/log_t": ("frame",),
+    "*/log_loss": ("frame",),
+    "*/outputs": ("frame", "datum"),
+}
+
+
+def _jsonable(value):
+    """Numbers JSON has no word for become texts that `float` reads."""
+    if isinstance(value, dict):
+        return {k: _jsonable(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_jsonable(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def versions() -> dict[str, str]:
+    """What computed a run: this package, Python, the libraries, the machine."""
+    from importlib.metadata import version
+
+    import reluflow
+
+    found = {"reluflow": reluflow.__version__, "python": platform.python_version()}
+    found |= {name: version(name) for name in ("numpy", "scipy", "numba")}
+    return found | {"machine": platform.machine(), "system": platform.system()}
+
+
+# The state of a flow --------------------------------------------------------------------------------------------------
+
+
+def _record(sol) -> dict[str, np.ndarray]:
+    """What replay needs, by name: coordinates, checkpoints, and the frames where they are others."""
+    machine = sol._machine
+    coords = machine.coords
+    marks, y, code = sol._checkpoints
+    shape = (machine.m, machine.big)
+    found = {
+        "control/end": np.array([machine.cf[kn.END], machine.cf[kn.REST]]),
+        "coordinates/basis": coords.basis,
+        "coordinates/kept": coords.kept,
+        "checkpoints/clock": marks[:, 0],
+        "checkpoints/step": marks[:, 1],
+        **_named("checkpoints", sol, y, code.reshape(-1, *shape)),
+        "frames/log_t": sol.log_t,
+        "frames/log_loss": sol.log_loss,
+        "frames/outputs": sol.outputs,
+    }
+    if coords.perp is not None:
+        found["coordinates/perp"] = coords.perp
+    clock, y, code = sol._frames
+    if clock is not marks and not (len(clock) == len(marks) and np.array_equal(clock, marks[:, 0])):
+        found |= {"frames/clock": clock, **_named("frames", sol, y, code.reshape(-1, *shape))}
+    return found
+
+
+def _named(where: str, sol, y: np.ndarray, code: np.ndarray) -> dict[str, np.ndarray]:
+    q, b, c = sol._split(y)
+    names = {"q": q, "b": b, "c": c, "energy": y[:, -1], "code": code.astype(np.int8)}
+    return {f"{where}/{name}": value for name, value in names.items()}
+
+
+def _solution(problem, method, outcome, stats, events, arrays):
+    """A solution that replays from stored checkpoints."""
+    from reluflow.flow import Machine
+    from reluflow.solution import Solution
+
+    end, rest = arrays["control/end"].tolist()
+    machine = Machine(problem, method.rtol, end, rest=rest)
+    turn = _turn(machine.coords, arrays["coordinates/basis"])
+
+    def state(where: str):
+        q, b, c, energy, code = (arrays[f"{where}/{name}"] for name in ("q", "b", "c", "energy", "code"))
+        flat = [turn(q).reshape(len(q), -1), b, c, energy[:, None]]
+        return np.ascontiguousarray(np.hstack(flat)), code.reshape(len(code), -1)
+
+    marks = np.column_stack([arrays["checkpoints/clock"], arrays["checkpoints/step"]])
+    checkpoints = (marks, *state("checkpoints"))
+    frames = (arrays["frames/clock"], *state("frames")) if "frames/clock" in arrays else (marks[:, 0], *checkpoints[1:])
+    return Solution(problem, method, outcome, stats, events, machine, frames, checkpoints)
+
+
+def _turn(coords, basis: np.ndarray):
+    """From the stored basis to the one this machine computes; the same numbers where the two agree, as they do unless the linear
+    algebra underneath has changed."""
+    if np.array_equal(basis, coords.basis):
+        return lambda q: q
+    r = basis.shape[0]
+    across = basis @ coords.basis.T
+    return lambda q: np.concatenate([q[..., :r] @ across, q[..., r:]], axis=-1)
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def load(path):
+    """The `rf.Solution` saved at `path`, able to do all it could before."""
+    path = Path(path)
+    attributes = read_attributes(path)
+    return READERS[attributes["reluflow"]["format"]](path, attributes)
+
+
+def read_attributes(path) -> dict:
+    """The attributes of a run: experiment, versions, outcome, stats; one sentence if `path` is no run."""
+    path = Path(path)
+    if not path.is_dir():
+        got = "a file" if path.exists() else "nothing there"
+        raise FileNotFoundError(f"`{path}` must be a run folder, got {got}: save one with `sol.save(path)` or `reluflow run`.")
+    if path.name.endswith(".part"):
+        raise ValueError(f"`{path}` must be a finished run, got one whose saving was cut short: remove it and run again.")
+    meta = path / "zarr.json"
+    if not meta.is_file():
+        raise ValueError(f"`{path}` must be a run folder, got no `zarr.json` in it: give the folder that `sol.save` wrote.")
+    try:
+        attributes = json.loads(meta.read_bytes())["attributes"]
+        mark = attributes.get("reluflow")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(f"`{path}` must be a whole run, got a damaged `zarr.json`: restore it from a copy, or run again.") from None
+    if not isinstance(mark, dict) or "format" not in mark:
+        raise ValueError(f"`{path}` must be a reluflow run, got zarr of another kind: open it with `zarr.open` or `xarray.open_zarr`.")
+    if mark["format"] not in READERS:
+        raise ValueError(
+            f"`{path}` must have a format up to {FORMAT}, got {mark['format']} (reluflow "
+            f"{attributes.get('versions', {}).get('reluflow', '?')}): install a newer reluflow to read it."
+        )
+    return attributes
+
+
+def _arrays(path: Path, manifest: dict) -> dict[str, np.ndarray]:
+    """Every array of the manifest, checked against its checksum."""
+    import zarr
+
+    found = {}
+    for name, entry in manifest.items():
+        try:
+            value = zarr.open_array(str(path / name), mode="r", zarr_format=3)[...]
+            value = np.asarray(value)
+            good = list(value.shape) == entry["shape"] and value.dtype.str == entry["dtype"] and _digest(value) == entry["sha256"]
+        except Exception:  # whatever a codec, a parser or the disk says, it is damage to the reader
+            good = False
+        if not good:
+            raise ValueError(f"`{path}` must be a whole run, got `{name}` damaged or cut short: restore it from a copy, or run again.")
+        found[name] = value
+    return found
+
+
+def _read_1(path: Path, attributes: dict):
+    from reluflow import _schema
+    from reluflow.data import Data
+    from reluflow.experiment import Experiment
+    from reluflow.init import Params
+    from reluflow.problem import LeakyReLU, Problem
+    from reluflow.solution import Stats
+
+    try:
+        arrays = _arrays(path, attributes["manifest"])
+        about = attributes["problem"]
+        scales = {k: arrays[f"init/{k}"] for k in ("log_scale", "log_scale_a") if f"init/{k}" in arrays}
+        problem = Problem(
+            Data(arrays["data/x"], arrays["data/y"], name=about["data"]),
+            Params(arrays["init/w"], arrays["init/a"], **{k: v if len(v) > 1 else float(v[0]) for k, v in scales.items()}),
+            loss=about["loss"],
+            reduction=about["reduction"],
+            activation=LeakyReLU(about["slope"], about["at_zero"]),
+            train=about["train"],
+        )
+        table = _schema.tables()["method"]
+        method = _schema.build(table, _schema.complete(table, attributes["method"], []))
+        code = np.array([KINDS.index(name) for name in attributes["event_kinds"]])[arrays["events/code"]]
+        columns = (arrays[f"events/{k}"] for k in ("t", "log_t", "neuron", "datum"))
+        events = Events(*columns, code, arrays["events/unique"])
+        known = {f.name: f.type for f in fields(Stats)}
+        stats = Stats(**{k: _number(v, known[k]) for k, v in attributes["stats"].items() if k in known})
+        sol = _solution(problem, method, Outcome[attributes["outcome"]], stats, events, arrays)
+        if attributes["experiment"] is not None:
+            sol.experiment = Experiment.from_dict(attributes["experiment"], folder=attributes.get("folder"))
+        return sol
+    except KeyError as error:
+        raise ValueError(f"`{path}` must be a whole run, got no {error} in it: restore it from a copy, or run again.") from None
+
+
+def _number(value, annotation: str):
+    return float(value) if str(annotation) == "float" and value is not None else value
+
+
+READERS = {1: _read_1}
+
+
+# Labelled arrays ------------------------------------------------------------------------------------------------------
+
+
+def to_xarray(sol):
+    """Frames and events as one `xarray.Dataset` with dims frame, neuron, datum, feature, event; times are `log_t`."""
+    import xarray as xr
+
+    data, events = sol.problem.data, sol.events
+    experiment = getattr(sol, "experiment", None)
+    return xr.Dataset(
+        {
+            "log_loss": ("frame", sol.log_loss),
+            "outputs": (("frame", "datum"), sol.outputs),
+            "log_norm": (("frame", "neuron"), sol.log_norm),
+            "sign": (("frame", "neuron"), sol.sign),
+            "w": (("frame", "neuron", "feature"), sol.w, {"about": "mantissas: true weights are w e^log_scale"}),
+            "a": (("frame", "neuron"), sol.a, {"about": "mantissas: true weights are a e^log_scale"}),
+            "log_scale": (("frame", "neuron"), sol.log_scale),
+            "x": (("datum", "feature"), data.x),
+            "y": ("datum", data.y),
+            "event_log_t": ("event", events.log_t),
+            "event_neuron": ("event", events.neuron),
+            "event_datum": ("event", events.datum),
+            "event_kind": ("event", events.kind),
+            "event_unique": ("event", events.unique),
+        },
+        coords={
+            "log_t": ("frame", sol.log_t),
+            "t": ("frame", sol.t),
+            "frame": np.arange(len(sol.log_t)),
+            "neuron": np.arange(sol.problem.init.width),
+            "datum": np.arange(data.n),
+            "feature": np.arange(data.d),
+        },
+        attrs={
+            "problem": repr(sol.problem),
+            "method": repr(sol.method),
+            "outcome": sol.outcome.value,
+            "experiment": "" if experiment is None else json.dumps(experiment.to_dict()),
+        },
+    )

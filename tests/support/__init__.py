@@ -1,0 +1,1 @@
+"""Independent implementations and random problems that the tests share."""
