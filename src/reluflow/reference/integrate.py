@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 from reluflow.reference.arith import LOG2_10, arb, basis, ctx, dot, fix, norm, number, project, unfix
 from reluflow.reference.filippov import resolve
@@ -32,10 +33,11 @@ class _Run:
         self.net = network(problem)
         self.neurons = neurons(problem, self.net)
         self.times = [number(t) for t in times]
-        if any(u >= v for u, v in zip(self.times, self.times[1:], strict=False)) or self.times[0] < 0:
-            raise ValueError("`times` must be increasing and not negative: sort them.")
+        if not self.times or any(u >= v for u, v in pairwise(self.times)) or self.times[0] < 0:
+            raise ValueError("`times` must be increasing, not negative and at least one: sort them.")
         self.t = arb(0)
         self.e = None
+        self.stuck = 0
         self.events, self.saved = [], []
         self.cells = {}
         self.normals = [[fix(c, self.bits) for c in s.normal] for s in self.net.surfaces]
@@ -101,6 +103,9 @@ class _Run:
         last = until <= end
         end = min(end, until)
         end, hits = earliest(self, now, cells, end)
+        self.stuck = self.stuck + 1 if end == 0 else 0
+        if self.stuck > 2 * len(self.neurons) * len(net.surfaces):
+            raise ArithmeticError(f"Events at t = {float(self.t)} follow each other without end: a bifurcation.")
         last = last and end == until
         stop = self.times[-1] if last else (self.t + unfix(end, bits) * unit).mid()
         self._outputs(now, stop, end, unit)
@@ -183,7 +188,7 @@ class _Run:
         if crossed:
             touched = sorted({*crossed, *neuron.slid(), *neuron.resting})
             neuron.w = project(neuron.w, basis([self.net.surfaces[r].normal for r in touched]))
-            if norm(neuron.w) <= self.tol * scale and neuron.slid():
+            if norm(neuron.w) <= self.tol * scale and len(before) > 1:
                 neuron.w = [arb(0)] * self.net.d
                 touched = list(range(len(before)))
                 unique = self._settle(j, touched, g, before)

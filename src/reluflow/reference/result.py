@@ -79,7 +79,10 @@ class Reference:
             "f": [[text(v, n) for v in row] for row in self.f],
             "loss": [text(v, n) for v in self.loss],
             "initial_bits": self.initial_bits,
-            "events": [[text(e.t, n), e.neuron, e.datum, e.kind, e.unique, e.margin] for e in self.events],
+            "events": [
+                [text(e.t, n), e.neuron, e.datum, e.kind, e.unique, e.margin if e.margin == e.margin else None]
+                for e in self.events
+            ],
             "margin": self.margin,
             "unique": self.unique,
         }

@@ -1,0 +1,60 @@
+"""The command line. Each command is one file; heavy imports happen inside, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from reluflow.cli import bench, data, demo, run
+
+ERROR = 2  # what was asked could not be done; 1 means that it was done and a comparison failed
+
+app = typer.Typer(
+    name="reluflow",
+    help="Gradient flow and gradient descent of ReLU networks, at any scale.",
+    epilog="Start with `reluflow demo`, then `reluflow run --template > my.toml`.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+demo.register(app)
+run.register(app)
+data.register(app)
+bench.register(app)
+
+
+def _version(value: bool):
+    if value:
+        from reluflow import __version__
+
+        typer.echo(f"reluflow {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; works after a command too.")] = False,
+):
+    pass
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console script: errors are a sentence, a traceback only with `--debug`."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in arguments
+    try:
+        app([a for a in arguments if a != "--debug"], prog_name="reluflow")
+    except Exception as error:
+        if debug:
+            raise
+        from reluflow.cli import _show
+
+        _show.error(error)
+        sys.exit(ERROR)
+    except KeyboardInterrupt:
+        sys.exit(130)
