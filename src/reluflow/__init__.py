@@ -18,6 +18,8 @@ _NAMES = {
     "ReLU": "problem",
     "LeakyReLU": "problem",
     "Flow": "flow",
+    "Descent": "descent",
+    "compare": "compare",
     "Solution": "solution",
     "Outcome": "outcome",
     "SolveError": "outcome",
@@ -63,6 +65,8 @@ if TYPE_CHECKING:
     from reluflow.data import Data as Data
     from reluflow.experiment import Experiment as Experiment
     from reluflow.experiment import ExperimentError as ExperimentError
+    from reluflow.compare import compare as compare
+    from reluflow.descent import Descent as Descent
     from reluflow.flow import Flow as Flow
     from reluflow.init import Params as Params
     from reluflow.outcome import Outcome as Outcome

@@ -18,7 +18,7 @@ class Outcome(Enum):
     )
     TIME_LIMIT = "The run met its limit of seconds: raise `Limits(seconds=...)`, or ask for a smaller `t1`."
     STALLED = "The step size fell below the rounding of t: try a larger `rtol`, or merge nearly parallel rows."
-    NOT_FINITE = "Numbers overflowed: the weights or the data are too large for float64; scale them down."
+    NOT_FINITE = "Numbers overflowed: scale the weights or the data down, or give descent a smaller `step`."
 
     @property
     def success(self) -> bool:

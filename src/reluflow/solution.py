@@ -10,31 +10,15 @@ from functools import cached_property
 
 import numpy as np
 
+from reluflow.clock import clock_for
+from reluflow.descent import Descent, joined
 from reluflow.events import Events
 from reluflow.init import Params
 from reluflow.kernels import coupled as kn
+from reluflow.kernels import descent as kd
 from reluflow.kernels.field import SLID
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
-
-
-def clock_of(problem: Problem, t):
-    """The kernels' clock: t for the square loss, log(1 + t) for exponential tails."""
-    return np.log1p(t) if problem.tailed else np.asarray(t, float)
-
-
-def clock_of_log(problem: Problem, log_t):
-    return np.logaddexp(0.0, log_t) if problem.tailed else np.exp(log_t)
-
-
-def times_of(problem: Problem, clock):
-    """(t, log t) of clock values."""
-    clock = np.asarray(clock, float)
-    with np.errstate(divide="ignore", over="ignore"):
-        if not problem.tailed:
-            return clock.copy(), np.log(clock)
-        t = np.expm1(clock)
-        return t, np.where(clock > 1.0, clock + np.log(-np.expm1(-clock)), np.log(t))
 
 
 @dataclass(frozen=True)
@@ -52,6 +36,7 @@ class Stats:
     energy_error: float  # |L(0) - L(t) - int |grad L|^2| / L(0)
     nearest_bifurcation: float  # smallest normalised distance of any decision on a surface from going the other way
     regimes: dict = field(default_factory=dict)
+    unrecorded: int = 0  # events of a descent counted in `events` but not listed, so that memory stays bounded
 
     def __repr__(self) -> str:
         return "Stats(" + ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self)) + ")"
@@ -65,6 +50,7 @@ class Solution:
         self.outcome, self.stats, self.events = outcome, stats, events
         self.experiment = None  # the rf.Experiment that made this run, where there is one
         self._machine = machine
+        self._time = clock_for(problem, method)
         self._frames = frames  # (clock (F,), y (F, N), code (F, m*S))
         self._checkpoints = checkpoints  # (clock and step (C, 2), y, code)
 
@@ -72,7 +58,7 @@ class Solution:
     def from_flow(cls, problem, method, machine, tape, outcome, seconds, times) -> Solution:
         clock, y, code = tape.arrays()
         rows = tape.all_events()
-        events = Events.from_surfaces(rows, lambda c: times_of(problem, c), machine.pk, machine.coords.kept)
+        events = Events.from_surfaces(rows, clock_for(problem, method).times, machine.pk, machine.coords.kept)
         ci, cf = machine.ci.copy(), machine.cf.copy()
         _, logs, _ = machine.look(clock[[0, -1], 0].copy(), y[[0, -1]].copy(), code[[0, -1]])
         loss0 = float(np.exp(logs[0]))
@@ -92,19 +78,48 @@ class Solution:
         )
         sol = cls(problem, method, outcome, stats, events, machine, (clock[:, 0], y, code), (clock, y, code))
         if times is not None:
-            within = clock_of(problem, np.array(times))
+            within = sol._time.of(np.array(times))
             sol._frames = sol._replay(within[within <= clock[-1, 0]])
         return sol
+
+    @classmethod
+    def from_descent(cls, problem, method, machine, tape, outcome, seconds, times) -> Solution:
+        clock, y, code = joined(tape.marks)
+        events = Events.from_surfaces(tape.all_events(), clock_for(problem, method).times, machine.pk, machine.coords.kept)
+        _, logs, _ = machine.look(clock[[0, -1]], y[[0, -1]], code[[0, -1]])
+        loss0 = float(np.exp(logs[0]))
+        spent = loss0 - float(np.exp(logs[1])) - float(y[-1, -1])
+        seen = int(machine.ci[kd.N_BITS] + machine.ci[kd.N_SIGNS])
+        stats = Stats(
+            steps=int(machine.ci[kd.ITER]),
+            rejected=0,
+            events=seen,
+            slides=0,
+            non_unique=0,
+            fields=int(machine.ci[kd.ITER]),
+            seconds=seconds,
+            rtol=float("nan"),
+            energy_error=abs(spent) / loss0 if loss0 > 0 else abs(spent),
+            nearest_bifurcation=float("nan"),
+            regimes={"descent": int(machine.ci[kd.ITER])},
+            unrecorded=seen - len(events),
+        )
+        marks = np.column_stack([clock, np.full(len(clock), method.step)])
+        frames = (clock, y, code)
+        if times is not None:
+            empty = (np.empty(0), np.empty((0, y.shape[1])), np.empty((0, code.shape[1]), np.int8))
+            frames = joined(tape.asked) if tape.asked else empty
+        return cls(problem, method, outcome, stats, events, machine, frames, (marks, y, code))
 
     # Frames ---------------------------------------------------------------------------------------------------------
 
     @cached_property
     def log_t(self) -> np.ndarray:
-        return times_of(self.problem, self._frames[0])[1]
+        return self._time.times(self._frames[0])[1]
 
     @cached_property
     def t(self) -> np.ndarray:
-        return times_of(self.problem, self._frames[0])[0]
+        return self._time.times(self._frames[0])[0]
 
     @cached_property
     def _looked(self):
@@ -210,18 +225,26 @@ class Solution:
 
     @cached_property
     def initial_bits(self) -> np.ndarray:
-        """Bits before the first event, (width, n): from the signs of <w_j, x_i>, off on a surface."""
+        """Bits before the first event, (width, n): from the signs of <w_j, x_i>; on a surface off (descent: `at_zero`)."""
         m = self._machine
+        if isinstance(self.method, Descent):
+            return self.bits_at(0.0)
         q = m.start.q / np.maximum(np.linalg.norm(m.start.q, axis=1, keepdims=True), 1e-300)
         u = q @ m.pk.e.T
         return self._bits_to_data(np.where(u > 4.5e-16, 1.0, m.pk.slope)[None])[0]
+
+    def phases(self, tol: float = 1e-2):
+        """Alignment, growth, plateaus, convergence: a table with start, end, the neurons that grew and the saddles' losses."""
+        from reluflow.phases import phases
+
+        return phases(self, tol)
 
     def _clock(self, t, log_t):
         if (t is None) == (log_t is None):
             raise ValueError("Give a time `t` or `log_t=...`, one of the two.")
         value = np.asarray(t if log_t is None else log_t, float)
         with np.errstate(over="ignore"):
-            clock = clock_of(self.problem, value) if log_t is None else clock_of_log(self.problem, value)
+            clock = self._time.of(value) if log_t is None else self._time.of_log(value)
         scalar = value.ndim == 0
         clock = np.atleast_1d(clock)
         last = self._checkpoints[0][-1, 0]
@@ -278,7 +301,7 @@ class Solution:
 
     @property
     def t_end_text(self) -> str:
-        t, log_t = times_of(self.problem, self._checkpoints[0][-1, 0])
+        t, log_t = self._time.times(self._checkpoints[0][-1, 0])
         return f"{float(t):.6g}" if np.isfinite(t) else f"e^{float(log_t):.6g}"
 
     @cached_property
@@ -292,9 +315,13 @@ class Solution:
         _, logs, _ = self._machine.look(marks[-1:, 0].copy(), y[-1:], code[-1:])
         s = self.stats
         loss = f"{np.exp(logs[0]):.6g}" if logs[0] > -700 or logs[0] == -np.inf else f"e^{logs[0]:.6g}"
+        descent = isinstance(self.method, Descent)
+        steps = f"{s.steps} iterations" if descent else f"{s.steps} steps"
+        accuracy = f"step {self.method.step:g}" if descent else f"rtol {s.rtol:g}"
         slides = f" ({s.slides} slides)" if s.slides else ""
+        slides += f" ({s.unrecorded} not listed)" if s.unrecorded else ""
         odd = f", {s.non_unique} not unique" if s.non_unique else ""
         return (
-            f"Solution(t = 0..{self.t_end_text}: {s.steps} steps, {s.events} events{slides}{odd}, loss {loss}, "
-            f"rtol {s.rtol:g}; {self.outcome.value})"
+            f"Solution(t = 0..{self.t_end_text}: {steps}, {s.events} events{slides}{odd}, loss {loss}, "
+            f"{accuracy}; {self.outcome.value})"
         )

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from reluflow._checks import as_finite, number, whole
+from reluflow.clock import clock_for
+from reluflow.descent import Descent
+from reluflow.descent import run as run_descent
 from reluflow.flow import Flow, Progress
 from reluflow.flow import run as run_flow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.problem import Problem
-from reluflow.solution import Solution, clock_of
+from reluflow.solution import Solution
 
 _UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
@@ -60,7 +63,7 @@ class Limits:
 
 def solve(
     problem: Problem,
-    method: Flow | None = None,
+    method: Flow | Descent | None = None,
     t1: float | None = None,
     *,
     log_t1: float | None = None,
@@ -74,32 +77,46 @@ def solve(
     `progress` is called with a `Progress` about ten times a second. Ctrl-C returns what there is. An outcome that is neither
     reached, stationary nor interrupted raises `SolveError`, whose `.solution` holds the run; `throw=False` returns it instead.
     """
-    method, save, limits = method or Flow(), save or Save(), limits or Limits()
+    method, save = method or Flow(), save or Save()
     if not isinstance(problem, Problem):
         raise TypeError(f"`problem` must be an rf.Problem, got {type(problem).__name__}.")
-    if not isinstance(method, Flow):
-        raise TypeError(f"`method` must be rf.Flow(...), got {method!r}.")
-    end = end_clock(problem, t1, log_t1)
-    machine, tape, outcome, seconds = run_flow(problem, method, end, save, limits, progress)
-    sol = Solution.from_flow(problem, method, machine, tape, outcome, seconds, save.times)
+    if not isinstance(method, Flow | Descent):
+        raise TypeError(f"`method` must be rf.Flow(...) or rf.Descent(step=...), got {method!r}.")
+    end = end_clock(problem, t1, log_t1, method)
+    if isinstance(method, Descent):
+        # The iterations asked for by t1 are no surprise, so only limits given by the caller bound them.
+        limits = limits or Limits(steps=10**15)
+        done = run_descent(problem, method, end, save, limits, progress)
+        sol = Solution.from_descent(problem, method, *done, save.times)
+    else:
+        done = run_flow(problem, method, end, save, limits or Limits(), progress)
+        sol = Solution.from_flow(problem, method, *done, save.times)
+    outcome = sol.outcome
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
         raise SolveError(sol)
     return sol
 
 
-def end_clock(problem: Problem, t1, log_t1) -> float:
+def end_clock(problem: Problem, t1, log_t1, method: Flow | Descent | None = None) -> float:
     """The clock value at which to stop, from t1 or log_t1."""
+    clock = clock_for(problem, method)
     if t1 is not None and log_t1 is not None:
         raise ValueError(f"Give `t1` or `log_t1`, not both, got t1 = {t1} and log_t1 = {log_t1}.")
     if t1 is not None:
         t1 = number(
             "t1", t1, rule="positive and finite", ok=lambda v: 0 < v < np.inf, hint="time starts at 0; beyond 1e308 use `log_t1`"
         )
-        return float(clock_of(problem, t1))
+        return _some(method, t1, float(clock.of(t1)))
     if log_t1 is not None:
         log_t1 = number("log_t1", log_t1, rule="finite", ok=np.isfinite, hint="it is the natural logarithm of the end time")
+        if isinstance(method, Descent):
+            if log_t1 - np.log(method.step) > 30:
+                raise ValueError(
+                    f"`log_t1` must be below log(step) + 30 for descent, got {log_t1:g}: it takes every iteration; try `rf.Flow()`."
+                )
+            return _some(method, np.exp(log_t1), float(clock.of_log(log_t1)))
         if problem.tailed:
-            return float(np.logaddexp(0.0, log_t1))
+            return float(clock.of_log(log_t1))
         if log_t1 > 700:
             raise ValueError(
                 f"`log_t1` must be <= 700 for the square loss, got {log_t1:g}: it ends in finite time to rounding, so leave "
@@ -110,4 +127,13 @@ def end_clock(problem: Problem, t1, log_t1) -> float:
         raise ValueError(
             f"`t1` must be given for the {problem.loss} loss, got None: its tail never ends. Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100."
         )
+    if isinstance(method, Descent) and method.batch is not None:
+        raise ValueError("`t1` must be given for mini-batches, got None: single batches never all come to rest. Give `t1`.")
     return np.inf
+
+
+def _some(method, t1: float, iterations: float) -> float:
+    """At least one iteration."""
+    if isinstance(method, Descent) and iterations < 1:
+        raise ValueError(f"`t1` must be at least one step, got {t1:g} for step {method.step:g}: iteration k is at t = k step.")
+    return iterations

@@ -141,6 +141,20 @@ def test_symmetries():
     assert max(abs(float(2 * u - v)) for u, v in zip(base.f[0], doubled.f[0], strict=True)) < 1e-30
     dead = outputs(w=[*init.w, [0.0, 0.0, 0.0]], a=[*init.a, 0.0])
     assert gap(base, dead) == 0
+    summed = flow(Problem(problem.data, init, reduction="sum", activation=problem.activation), [2.0])
+    assert gap(base, summed) < 1e-30  # five points: the mean runs five times slower
+    parts = [*init.w[:4], 0.6 * init.w[4], 0.8 * init.w[4]]  # one neuron split in two, up to float rounding
+    assert gap(base, outputs(w=parts, a=[*init.a[:4], 0.6 * init.a[4], 0.8 * init.a[4]])) < 1e-13
+
+
+def test_a_repeated_point_weighs_as_one_longer_point():
+    problem = problem_of(4, log_scale=-2.0)
+    x, y = problem.data.x, problem.data.y
+    twice = Data([*x, x[2]], [*y, y[2]])
+    longer = Data([*x[:2], math.sqrt(2) * x[2], *x[3:]], [*y[:2], math.sqrt(2) * y[2], *y[3:]])
+    one, two = (flow(Problem(data, problem.init, reduction="sum"), [3.0]) for data in (twice, longer))
+    assert float(one.f[0][0]) == pytest.approx(float(two.f[0][0]), abs=1e-13)
+    assert len({e.t for e in one.events}) == len({e.t for e in two.events}) > 3
 
 
 def test_duplicates_and_opposites_are_one_surface():
@@ -226,11 +240,25 @@ def test_all_stored_results_are_reproduced_at_other_digits(name):
         agrees(spec, flow(rebuilt(spec), spec["times"], digits=22), 1e-14)
 
 
+def test_two_points_are_stored_with_their_32_crossings():
+    for run, half_times in zip(stored("two_points")["runs"], [(2, 4), (1, 4)], strict=True):
+        assert run["counts"] == {"dead": 10, "off": 32} and run["agree"] > 35
+        early, late = (float(run["f"][k][i]) for k, i in zip(half_times, (1, 0), strict=True))
+        assert early == pytest.approx(0.5, abs=1e-8) and late == pytest.approx(-0.5, abs=1e-8)
+
+
+def test_near_bifurcations_are_reproduced():
+    problems = stored("near_bifurcation")["problems"]
+    assert len(problems) == 60
+    for spec in problems[::7]:
+        agrees(spec, flow(rebuilt(spec), spec["times"], digits=18), 1e-12)
+
+
 def test_five_points_are_those_of_the_handbook():
     # numerics.md section 3, from a sketch with embedded pairs: 189 events, 49 slides.
     run = stored("five_points")["runs"][0]
     known = [0.031928212, 0.02244407, 0.0049688047, 7.8833501e-5]
-    assert [float(v) for v in run["loss"][:4]] == pytest.approx(known, rel=2e-8)
+    assert [float(v) for v in run["losses"][:4]] == pytest.approx(known, rel=2e-8)
     early = [e for e in run["events"] if float(e[0]) < 600 and e[3] != "dead"]
     assert len(early) == 189 and sum(e[3] == "slide" for e in early) == 49
 
@@ -249,5 +277,5 @@ def test_five_points_are_reproduced_to_the_end():
     for run in stored("five_points")["runs"]:
         problem = Problem(five_points(), balanced(60, 2, run["log_scale"], seed=0))
         ref = flow(problem, run["times"], digits=25)
-        assert ref.losses() == pytest.approx([float(v) for v in run["loss"]], rel=1e-14)
+        assert ref.losses() == pytest.approx([float(v) for v in run["losses"]], rel=1e-14)
         assert changes(ref) == [tuple(e[1:4]) for e in run["events"]]

@@ -3,8 +3,8 @@
     nice python tests/references/make_near.py
 
 A label y_0 of a small random balanced problem is moved until the list of events changes, and the place is found by
-bisection to 1e-13. Stored are the problems at 1e-3, 1e-6 and 1e-9 on both sides of it, as in `random_balanced.json`; `offset`
-is the distance of the label from the critical one.
+bisection to 1e-13. Stored are the problems at 1e-3, 1e-6 and 1e-9 on both sides of it, as in `random_balanced.json`;
+`offset` is the distance of the label from the critical one.
 """
 
 from __future__ import annotations

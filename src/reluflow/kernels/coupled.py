@@ -117,6 +117,9 @@ def error(pk, st, K, h, rtol, loss0, wk, e5, e3):
             s5 += e5[m * r + j] ** 2 + e5[m * r + m + j] ** 2
             s3 += e3[m * r + j] ** 2 + e3[m * r + m + j] ** 2
         loud += amp
+        # Said aloud because max() would drop a NaN.
+        if not np.isfinite(s5 + s3):
+            return np.inf
         if s5 > 0.0:
             worst = max(worst, s5 / np.sqrt(s5 + 0.01 * s3))
     last = size - 1

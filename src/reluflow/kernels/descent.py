@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.kernels._jit import entry, glue, inner
-from reluflow.kernels.field import EXPONENTIAL, LOGISTIC2, OFF, ON, SQUARE
+from reluflow.kernels.field import EXPONENTIAL, LOGISTIC2, SQUARE
 from reluflow.kernels.slide import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
 
 RUNNING, REACHED, STATIONARY, FLUSH, NOT_FINITE, DRAW = 0, 1, 2, 3, 4, 5
@@ -26,7 +26,6 @@ CONTROLS = 13
 CHECKPOINT, FRAME = 1, 2
 
 ALIVE, DEAD, DOUBTFUL = 0, 1, 2
-AT_ZERO = 3  # the code of a bit that is neither the slope nor 1
 RESCALE = 15  # mantissas are rescaled when the iteration has none of these bits: every 16th
 RESTING = 1.1e-16  # a relative change that float64 does not see
 LOG2 = float(np.log(2.0))
@@ -66,8 +65,8 @@ class Room(NamedTuple):
 
     ev: np.ndarray  # (rows, 5): iteration, neuron, datum, kind, unique
     at: np.ndarray  # (rows, 2) int64: iteration, CHECKPOINT + FRAME
-    y: np.ndarray  # (rows, m d + 2 m + 1)
-    code: np.ndarray  # (rows, m n) int64
+    y: np.ndarray  # (rows, d m + 2 m + 1): q, b, exponent, energy
+    mask: np.ndarray  # (rows, n m), of use with full batches only
 
 
 @glue
@@ -92,44 +91,29 @@ def bit(task, z):
     return 1.0 if z > 0.0 else (task.slope if z < 0.0 else task.at_zero)
 
 
-@glue
-def tell(ci, room, j, i, kind):
+@inner
+def tell(ci, ev, j, i, kind):
     """One event at the present iteration; those beyond the caps are counted only."""
-    of_sign = kind == EV_SIGN or kind == EV_DEAD
-    counter = N_SIGNS if of_sign else N_BITS
-    cap = CAP_SIGNS if of_sign else CAP_BITS
+    counter, cap = (N_BITS, CAP_BITS) if i >= 0 else (N_SIGNS, CAP_SIGNS)
     ci[counter] += 1
     if ci[counter] <= ci[cap]:
         row = ci[EV_USED]
-        room.ev[row, 0] = ci[ITER]
-        room.ev[row, 1] = j
-        room.ev[row, 2] = i
-        room.ev[row, 3] = kind
-        room.ev[row, 4] = 1.0
+        ev[row, 0] = ci[ITER]
+        ev[row, 1] = j
+        ev[row, 2] = i
+        ev[row, 3] = kind
+        ev[row, 4] = 1.0
         ci[EV_USED] += 1
 
 
-@glue
-def code_of(task, mask):
-    return ON if mask == 1.0 else (OFF if mask == task.slope else AT_ZERO)
-
-
 @inner
-def switched(task, ci, room, j, i, old, new):
-    """The event of a bit that changed, if it did."""
-    before, after = code_of(task, old) == ON, code_of(task, new) == ON
-    if before != after and task.live[i] == 1:
-        tell(ci, room, j, i, EV_ON if after else EV_OFF)
-
-
-@glue
-def turned(st, ci, room):
+def turned(b, sign, ci, ev):
     """Sign changes of a_j since the last look."""
-    for j in range(st.b.size):
-        if st.b[j] * st.sign[j] < 0.0 or (st.sign[j] == 0.0 and st.b[j] != 0.0):
-            if st.sign[j] != 0.0:
-                tell(ci, room, j, -1, EV_SIGN)
-            st.sign[j] = 1.0 if st.b[j] > 0.0 else -1.0
+    for j in range(b.size):
+        if b[j] * sign[j] < 0.0:
+            tell(ci, ev, j, -1, EV_SIGN)
+        if b[j] != 0.0:
+            sign[j] = 1.0 if b[j] > 0.0 else -1.0
 
 
 @glue
@@ -145,14 +129,14 @@ def batch_of(task, ci):
 
 @glue
 def look(task, st, x, rows, blas, u, ab, f, moved):
-    """The outputs f of a batch, its bits in `u` (rows, m); returns how much bits and signs changed since the last look."""
+    """The outputs f of a batch, its bits in `u` (rows, m); returns how many bits and signs changed since the last look."""
     d, m = st.q.shape
     count = f.size
     full = task.batch == task.y.size
-    changed = 0.0
+    changed, flips = 0.0, 0.0
     for j in range(m):
         ab[j] = st.amp[j] * st.b[j]
-        changed += 1.0 if st.b[j] * st.sign[j] <= 0.0 else 0.0
+        flips += 1.0 if st.b[j] * st.sign[j] <= 0.0 else 0.0
     if blas:
         np.dot(x, st.q, u)
     for p in range(count):
@@ -177,32 +161,34 @@ def look(task, st, x, rows, blas, u, ab, f, moved):
                 moved[p] += abs(u[p, j] - st.mask[p, j])
             changed += moved[p]
         f[p] = total
-    return changed
+    return changed, flips
 
 
-@glue
-def note_changes(task, st, ci, room, u, moved):
-    """Records what changed on the full batch and takes over the new bits; `moved` says in which rows."""
-    n, m = st.mask.shape
-    turned(st, ci, room)
+@inner
+def switched(mask, dead, live, ci, ev, u, moved):
+    """Records the bits that changed on the full batch and takes them over; `moved` says in which rows."""
+    n, m = mask.shape
+    doubt = ci[ITER] == 0
     for i in range(n):
-        if moved[i] == 0.0:
+        if moved[i] == 0.0 or live[i] == 0:
             continue
         for j in range(m):
-            new = u[i, j]
-            if new != st.mask[i, j]:
-                switched(task, ci, room, j, i, st.mask[i, j], new)
-                st.mask[i, j] = new
-                if new == 0.0 and st.dead[j] == ALIVE:
-                    st.dead[j] = DOUBTFUL
-    for j in range(m):
-        if st.dead[j] == DOUBTFUL:
-            st.dead[j] = DEAD
+            new, old = u[i, j], mask[i, j]
+            if new != old:
+                if new == 1.0 or old == 1.0:
+                    tell(ci, ev, j, i, EV_ON if new == 1.0 else EV_OFF)
+                mask[i, j] = new
+                if new == 0.0 and dead[j] == ALIVE:
+                    dead[j] = DOUBTFUL
+                    doubt = True
+    for j in range(m if doubt else 0):
+        if dead[j] == DOUBTFUL:
+            dead[j] = DEAD
             for i in range(n):
-                if st.mask[i, j] != 0.0 and task.live[i] == 1:
-                    st.dead[j] = ALIVE
-            if st.dead[j] == DEAD:
-                tell(ci, room, j, -1, EV_DEAD)
+                if mask[i, j] != 0.0 and live[i] == 1:
+                    dead[j] = ALIVE
+            if dead[j] == DEAD:
+                tell(ci, ev, j, -1, EV_DEAD)
 
 
 @glue
@@ -291,24 +277,20 @@ def rescale(task, st, fresh):
 
 
 @glue
-def write(task, st, room, row):
-    """The state as one row; with mini-batches the bits of all rows are looked up first."""
+def write(st, room, row):
+    """The state as one row."""
     d, m = st.q.shape
-    n = task.y.size
+    at = d * m
+    for k in range(d):
+        for j in range(m):
+            room.y[row, k * m + j] = st.q[k, j]
     for j in range(m):
-        for k in range(d):
-            room.y[row, j * d + k] = st.q[k, j]
-        room.y[row, m * d + j] = st.b[j]
-        room.y[row, m * d + m + j] = st.c0[j] + st.exponent[j] * LOG2
-        for i in range(n):
-            s = st.mask[i, j]
-            if task.batch < n:
-                z = 0.0
-                for k in range(d):
-                    z += task.x[i, k] * st.q[k, j]
-                s = bit(task, z)
-            room.code[row, j * n + i] = code_of(task, s)
-    room.y[row, m * d + 2 * m] = st.energy[0]
+        room.y[row, at + j] = st.b[j]
+        room.y[row, at + m + j] = st.exponent[j]
+    room.y[row, at + 2 * m] = st.energy[0]
+    for i in range(st.mask.shape[0]):
+        for j in range(m):
+            room.mask[row, i * m + j] = st.mask[i, j]
 
 
 def _burst(task, st, ci, budget, blas, saves, order, xbuf, ubuf, ab, fbuf, gbuf, D, h, room):
@@ -337,7 +319,7 @@ def _burst(task, st, ci, budget, blas, saves, order, xbuf, ubuf, ab, fbuf, gbuf,
         pause = (now & RESCALE) == 0
         if (fresh or pause) and not rescale(task, st, fresh):
             return NOT_FINITE
-        changed = look(task, st, x, rows, blas, u, ab, f, g)
+        changed, flips = look(task, st, x, rows, blas, u, ab, f, g)
         if fresh:
             ci[FRESH_START] = 0
             if full and now == 0:
@@ -346,17 +328,17 @@ def _burst(task, st, ci, budget, blas, saves, order, xbuf, ubuf, ab, fbuf, gbuf,
                         st.mask[i, j] = u[i, j]
                         st.dead[j] = DOUBTFUL
                 changed = 1.0
+        if flips != 0.0:
+            turned(st.b, st.sign, ci, room.ev)
         if changed != 0.0:
-            turned(st, ci, room)
-            if full:
-                note_changes(task, st, ci, room, u, g)
-        mark = now == ci[CK_NEXT]
+            switched(st.mask, st.dead, task.live, ci, room.ev, u, g)
+        mark = now == ci[CK_NEXT] or now == ci[END]
         saved = ci[FR_NEXT] < saves.size and saves[ci[FR_NEXT]] == now
         if mark or saved:
             row = ci[USED]
             room.at[row, 0] = now
             room.at[row, 1] = (CHECKPOINT if mark else 0) + (FRAME if saved else 0)
-            write(task, st, room, row)
+            write(st, room, row)
             ci[USED] += 1
             ci[CK_NEXT] += ci[STRIDE] if mark else 0
             ci[FR_NEXT] += 1 if saved else 0

@@ -150,7 +150,7 @@ def log_loss(pk, f):
         total = 0.0
         for i in range(n):
             total += (f[i] - pk.y[i]) ** 2
-        return np.log(0.5 * pk.weight * total)
+        return np.log(0.5 * pk.weight * total + pk.constant)
     top = -np.inf
     terms = np.empty(n)
     for i in range(n):
@@ -165,7 +165,8 @@ def log_loss(pk, f):
     total = 0.0
     for i in range(n):
         total += np.exp(terms[i] - top)
-    return top + np.log(total) + np.log(pk.weight) + (np.log(2.0) if pk.loss == LOGISTIC2 else 0.0)
+    log_sum = top + np.log(total) + np.log(pk.weight) + (np.log(2.0) if pk.loss == LOGISTIC2 else 0.0)
+    return log_sum if pk.constant == 0.0 else np.log(np.exp(log_sum) + pk.constant)
 
 
 @inner

@@ -28,6 +28,7 @@ class Pack(NamedTuple):
     y: np.ndarray  # (n,)
     opposite: np.ndarray  # (S,) 1 where some row of the surface points the other way
     weight: float
+    constant: float  # loss of the dropped zero rows, on which every output is 0
     loss: int
     slope: float
     first: int  # 1 when only the first layer moves
@@ -126,11 +127,18 @@ def pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
         y=np.array(y[kept]),
         opposite=opposite,
         weight=float(problem.weight),
+        constant=loss_at_zero(problem, np.delete(y, kept)),
         loss=LOSSES[problem.loss],
         slope=float(problem.activation.slope),
         first=int(problem.train == "first"),
     )
     return packed, Coordinates(basis, perp, kept, problem.data.n), start
+
+
+def loss_at_zero(problem: Problem, y: np.ndarray) -> float:
+    """Loss of data with labels y on which the output is 0."""
+    each = {"square": 0.5 * y**2, "logistic": np.log(2.0), "logistic2": 2 * np.log(2.0), "exponential": 1.0}[problem.loss]
+    return float(problem.weight * np.sum(np.broadcast_to(each, y.shape)))
 
 
 def initial_state(problem: Problem, basis: np.ndarray) -> tuple[Start, np.ndarray | None]:

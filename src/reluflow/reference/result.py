@@ -77,7 +77,7 @@ class Reference:
         return {
             "times": [text(t, n) for t in self.times],
             "f": [[text(v, n) for v in row] for row in self.f],
-            "loss": [text(v, n) for v in self.loss],
+            "losses": [text(v, n) for v in self.loss],
             "initial_bits": self.initial_bits,
             "events": [
                 [text(e.t, n), e.neuron, e.datum, e.kind, e.unique, e.margin if e.margin == e.margin else None]

@@ -1,0 +1,136 @@
+"""The numbers of the demo: one run beside its prediction, as facts and as the frames of a film."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from reluflow.cli._prediction import Class, Prediction, predict
+from reluflow.plot.run import log_norms
+
+
+class Fact(NamedTuple):
+    """One line of the table: what was measured, and what theory says."""
+
+    phase: str
+    what: str
+    measured: float
+    predicted: float
+    digits: int = 6
+
+    @property
+    def apart(self) -> float:
+        return abs(self.measured - self.predicted)
+
+
+@dataclass
+class Film:
+    """A run on two orthogonal points with its prediction."""
+
+    sol: object
+    theory: Prediction
+    log_scale: float
+
+    @property
+    def windows(self) -> list[tuple[float, float]]:
+        """Around each saddle exit, wide enough to see the whole curve; never before the alignment is over."""
+        last = self.theory.crossings[-1][0]
+        return [(max(last, c.half - 4.0 / c.rate), c.half + 6.0 / c.rate) for c in self.theory.classes]
+
+    @property
+    def aligned(self) -> float:
+        """A time just after the last crossing."""
+        return 1.3 * self.theory.crossings[-1][0]
+
+    @property
+    def saddle(self) -> float:
+        """A time between the two exits."""
+        first, second = self.theory.classes
+        return 0.5 * (first.half + second.half)
+
+    @property
+    def end(self) -> float:
+        return float(self.sol.t[-1])
+
+    def facts(self) -> list[Fact]:
+        sol, (first, second) = self.sol, self.theory.classes
+        off = sol.events["off"]
+        final = sol.final
+        size = np.exp(log_norms([final])[0])
+        big = size > 1e-3 * size.max()
+        square = float(np.sum(size**2 + np.exp(2 * final.log_scales[1]) * final.a**2))
+        return [
+            Fact("1  alignment", "neurons that let go of a point", len(off), len(self.theory.crossings), 0),
+            Fact("", "the last of them, at t", float(off.t[-1]), self.theory.crossings[-1][0]),
+            Fact("2  first point", "leaves the saddle at 0, at t", self._half(first, second.loss), first.half),
+            Fact("", "loss at the second saddle", float(sol.loss_at(self.saddle)), second.loss),
+            Fact("3  second point", "leaves that saddle, at t", self._half(second, 0.0), second.half),
+            Fact("4  limit", "neurons left: a > 0", int(np.sum(big & (final.a > 0))), _count(self.theory, 1), 0),
+            Fact("", "neurons left: a < 0", int(np.sum(big & (final.a < 0))), _count(self.theory, -1), 0),
+            Fact("", "squared norm of the weights", square, self.theory.squared_norm, 7),
+            Fact("", "loss", float(sol.loss[-1]), 0.0, 6),
+        ]
+
+    def _half(self, this: Class, rest: float) -> float:
+        """When a class is half fitted: its own loss at a quarter. Bracketed by frames, then narrowed by replay."""
+        target = np.log(rest + 0.25 * this.loss)
+        k = int(np.argmax(self.sol.log_loss < target))
+        lo, hi = float(self.sol.t[k - 1]), float(self.sol.t[k])
+        for _ in range(60):
+            if hi - lo <= 4e-16 * hi:
+                break
+            t = np.linspace(lo, hi, 18)
+            below = self.sol.log_loss_at(t) < target
+            i = max(1, int(np.argmax(below)))
+            if (t[i - 1], t[i]) == (lo, hi):
+                break
+            lo, hi = float(t[i - 1]), float(t[i])
+        return 0.5 * (lo + hi)
+
+    def times(self) -> np.ndarray:
+        """Times of the film's frames: dense where something happens, sparse where nothing does."""
+        (a, b), (c, d) = self.windows
+        parts = [
+            np.linspace(0.0, self.aligned, 90),
+            np.linspace(self.aligned, a, 30)[1:],
+            np.linspace(a, b, 80)[1:],
+            np.linspace(b, c, 30)[1:] if c > b else np.empty(0),
+            np.linspace(max(b, c), min(d, self.end), 80)[1:],
+        ]
+        t = np.unique(np.concatenate(parts))
+        return t[t <= self.end]
+
+
+def _count(theory: Prediction, sign: int) -> int:
+    return next(c.neurons for c in theory.classes if c.sign == sign)
+
+
+def follow(log_scale: float, seed: int = 0, progress=None) -> Film:
+    """Two points from e^log_scale until nothing moves."""
+    experiment = two_points(log_scale, seed)
+    sol = experiment.run(progress=progress)
+    return Film(sol, predict(sol.problem.data, sol.problem.init, log_scale), log_scale)
+
+
+def two_points(log_scale: float, seed: int = 0):
+    """The demo's experiment."""
+    from reluflow.experiment import Experiment
+
+    return Experiment(
+        data={"kind": "two_points"},
+        init={"kind": "balanced", "width": 60, "log_scale": log_scale, "seed": seed},
+        method={"kind": "flow", "rtol": 1e-8},
+    )
+
+
+def five_points(log_scale: float, seed: int = 0, progress=None):
+    """The five points, where neurons slide along activation boundaries and the limit is known only by following it."""
+    from reluflow.experiment import Experiment
+
+    return Experiment(
+        data={"kind": "five_points"},
+        init={"kind": "balanced", "width": 60, "log_scale": log_scale, "seed": seed},
+        method={"kind": "flow", "rtol": 1e-8},
+    ).run(progress=progress)

@@ -1,0 +1,367 @@
+r"""Gradient descent: the driver that runs `kernels.descent` in bursts and keeps what was asked for.
+
+    w_j += step a_j D_j,   a_j += step <w_j, D_j>     with the old values,  D_j = sum_i s'(<w_j, x_i>) g_i x_i,  g_i = -dL/df_i
+
+Iteration k is the state at t = k step. The clock of a run is k itself; a time between two iterations shows the earlier one.
+
+Mini-batches: `rng = numpy.random.default_rng([seed, 2])`; every epoch draws `order = rng.permuted(numpy.arange(n))` and goes
+through it `batch` rows at a time, the last batch being what is left. A batch's loss is its own mean (or sum).
+"""
+
+from __future__ import annotations
+
+import time as _time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from reluflow._checks import number, one_of, whole
+from reluflow.flow import Progress
+from reluflow.kernels import descent as kd
+from reluflow.kernels.field import BLAS_ABOVE, OFF, ON, PINNED
+from reluflow.kernels.pack import Start
+from reluflow.outcome import Outcome
+from reluflow.problem import LOSSES, Problem
+
+BURST_SECONDS = 0.04
+BLOCK = 65_536  # entries of epoch orders drawn at a time
+MARKS = 1024  # positions of the stream of orders that are remembered
+NEVER = 2**62
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Plain gradient descent with a fixed `step`; iteration k is at t = k step.
+
+    `batch` rows at a time make it stochastic (`seed` fixes the order); None is all of them. `dtype="float32"` halves the work
+    of large problems; output weights, outputs and scales stay float64.
+    """
+
+    step: float
+    batch: int | None = None
+    seed: int = 0
+    dtype: str = "float64"
+
+    def __post_init__(self):
+        positive = dict(rule="positive and finite", ok=lambda v: 0.0 < v < np.inf, hint="the papers use about 1e-3")
+        object.__setattr__(self, "step", number("step", self.step, **positive))
+        if self.batch is not None:
+            object.__setattr__(self, "batch", whole("batch", self.batch, least=1, hint="leave it out for full batches"))
+        object.__setattr__(self, "seed", whole("seed", self.seed, least=0, hint="any non-negative seed"))
+        one_of("dtype", self.dtype, ("float64", "float32"))
+
+    def iteration(self, t):
+        """The last iteration at or before time t, rounding of t / step forgiven."""
+        ratio = np.asarray(t, float) / self.step
+        near = np.rint(ratio)
+        return np.where(np.abs(ratio - near) <= 1e-12 * np.maximum(1.0, near), near, np.floor(ratio))
+
+
+class Rows(NamedTuple):
+    """The data as events and bits see them: every row a surface of its own, x_i = alpha_i e_surf with alpha = 1."""
+
+    e: np.ndarray
+    surf: np.ndarray
+    alpha: np.ndarray
+    y: np.ndarray
+    weight: float
+    loss: int
+    slope: float
+    first: int
+
+
+class Plain:
+    """Coordinates of a run that keeps the weights as they are."""
+
+    perp = None
+
+    def __init__(self, n: int, d: int):
+        self.n, self.d, self.kept = n, d, np.arange(n)
+
+    @property
+    def basis(self) -> np.ndarray:
+        return np.eye(self.d)
+
+    def expand(self, q: np.ndarray) -> np.ndarray:
+        return q
+
+
+class Orders:
+    """The stream of epoch orders, from any epoch on: a bounded number of its positions is remembered."""
+
+    def __init__(self, n: int, seed: int):
+        self.n, self.per_block = n, max(1, BLOCK // n)
+        self.rng = np.random.default_rng([seed, 2])
+        self.marks = {0: self.rng.bit_generator.state}
+
+    def block(self, epoch: int) -> tuple[int, np.ndarray]:
+        """(first epoch, orders) of the block that holds `epoch`."""
+        wanted = epoch // self.per_block
+        at = max(k for k in self.marks if k <= wanted)
+        self.rng.bit_generator.state = self.marks[at]
+        while True:
+            orders = self.rng.permuted(np.tile(np.arange(self.n), (self.per_block, 1)), axis=1)
+            at += 1
+            self.marks[at] = self.rng.bit_generator.state
+            if at > wanted:
+                break
+        if len(self.marks) > MARKS:
+            self.marks = {k: v for i, (k, v) in enumerate(sorted(self.marks.items())) if i % 2 == 0}
+        return wanted * self.per_block, np.ascontiguousarray(orders.ravel())
+
+
+class Machine:
+    """Kernel arrays of one problem, with the same face as `flow.Machine`: look, restore, frames."""
+
+    def __init__(self, problem: Problem, method: Descent, end: int = NEVER):
+        x = np.array(problem.data.x)
+        self.n, self.r = x.shape
+        self.big, self.m = self.n, problem.init.width
+        self.size = self.m * (self.r + 2) + 1
+        self.coords = Plain(self.n, self.r)
+        self.pk = Rows(
+            e=x,
+            surf=np.arange(self.n),
+            alpha=np.ones(self.n),
+            y=np.array(problem.data.y),
+            weight=float(problem.weight),
+            loss=LOSSES[problem.loss],
+            slope=float(problem.activation.slope),
+            first=int(problem.train == "first"),
+        )
+        self.start = _start(problem)
+        self.at_zero = problem.activation.at_zero
+        real = np.dtype(method.dtype)
+        batch = min(method.batch or self.n, self.n)
+        self.full = batch == self.n
+        self.per_epoch = -(-self.n // batch)
+        self.task = kd.Task(
+            x=x.astype(real),
+            y=self.pk.y,
+            live=np.any(x != 0, axis=1).astype(np.int64),
+            loss=self.pk.loss,
+            slope=self.pk.slope,
+            at_zero=float(self.at_zero),
+            mean=int(problem.reduction == "mean"),
+            first=self.pk.first,
+            step=method.step,
+            batch=batch,
+        )
+        self.st = kd.Moving(
+            q=np.ascontiguousarray(self.start.q.T, dtype=real),
+            b=self.start.b.copy(),
+            c0=self.start.c.copy(),
+            exponent=np.zeros(self.m, np.int64),
+            amp=np.empty(self.m),
+            mask=np.zeros((self.n, self.m), real),
+            sign=np.sign(self.start.b),
+            dead=np.zeros(self.m, np.int64),
+            energy=np.zeros(1),
+        )
+        self.ci = np.zeros(kd.CONTROLS, np.int64)
+        self.ci[[kd.END, kd.STRIDE, kd.FRESH_START]] = end, 1, 1
+        rows = int(np.clip(4e6 / (8 * self.size + real.itemsize * self.m * self.n), 2, 256))
+        self.room = kd.Room(
+            ev=np.empty((max(4096, 2 * self.m * (self.n + 2)), 5)),
+            at=np.empty((rows, 2), np.int64),
+            y=np.empty((rows, self.size)),
+            mask=np.empty((rows, self.m * self.n), real),
+        )
+        self.blas = bool(self.m * batch * self.r > BLAS_ABOVE)
+        self.xbuf = np.empty(batch * self.r if self.blas and not self.full else 0, real)
+        self.work = (np.empty(batch * self.m, real), np.empty(self.m), np.empty(batch), np.empty(batch), np.empty((self.r, self.m), real), np.empty(self.m))
+        self.kernel = kd.burst if real == np.float64 else kd.burst32
+        self.orders = None if self.full else Orders(self.n, method.seed)
+        self.order = np.arange(self.n)
+        self.saves = np.empty(0, np.int64)
+        if not self.full:
+            self.draw()
+
+    def draw(self):
+        """Brings the epoch of the present iteration into `order`."""
+        self.ci[kd.EPOCH], self.order = self.orders.block(int(self.ci[kd.ITER]) // self.per_epoch)
+
+    def burst(self, budget: int) -> int:
+        status = kd.DRAW
+        while status == kd.DRAW:
+            status = self.kernel(self.task, self.st, self.ci, budget, self.blas, self.saves, self.order, self.xbuf, *self.work, self.room)
+            if status == kd.DRAW:
+                self.draw()
+        return status
+
+    def written(self):
+        """(iteration, y, code, purpose) of the rows written since the last call."""
+        used, room, m, r = int(self.ci[kd.USED]), self.room, self.m, self.r
+        self.ci[kd.USED] = 0
+        q = room.y[:used, : m * r].reshape(used, r, m).transpose(0, 2, 1)
+        c = self.st.c0 + room.y[:used, m * r + m : m * r + 2 * m] * kd.LOG2
+        y = np.hstack([q.reshape(used, m * r), room.y[:used, m * r : m * r + m], c, room.y[:used, -1:]])
+        if self.full:
+            mask = room.mask[:used].reshape(used, self.n, m).transpose(0, 2, 1)
+        else:
+            mask = self.literal(q @ self.task.x.T)
+        code = np.where(mask == 1.0, ON, np.where(mask == mask.dtype.type(self.pk.slope), OFF, PINNED)).astype(np.int8)
+        return room.at[:used, 0].copy(), y, code.reshape(used, m * self.n), room.at[:used, 1].copy()
+
+    def literal(self, u: np.ndarray) -> np.ndarray:
+        """s'(u)."""
+        return np.where(u > 0, 1.0, np.where(u < 0, self.pk.slope, self.at_zero))
+
+    def finish(self):
+        """Looks at the present state once more and writes it as a checkpoint, wherever a run stopped."""
+        self.ci[kd.END] = self.ci[kd.CK_NEXT] = self.ci[kd.ITER]
+        while self.burst(1) not in (kd.REACHED, kd.NOT_FINITE):
+            pass
+
+    def restore(self, clock: float, step: float, y: np.ndarray, code: np.ndarray):
+        """Puts a checkpoint back, to the last bit."""
+        m, r, st = self.m, self.r, self.st
+        st.q[:] = y[: m * r].reshape(m, r).T
+        st.b[:] = y[m * r : m * r + m]
+        st.exponent[:] = np.rint((y[m * r + m : m * r + 2 * m] - st.c0) / kd.LOG2)
+        st.energy[0] = y[-1]
+        st.mask[:] = self.bits(code).reshape(m, self.n).T
+        st.sign[:] = np.sign(st.b)
+        st.dead[:] = kd.DOUBTFUL
+        self.ci[[kd.ITER, kd.FRESH_START]] = int(clock), 1
+
+    def bits(self, code: np.ndarray) -> np.ndarray:
+        """Codes to values of s'."""
+        return np.array([self.pk.slope, 1.0, np.nan, self.at_zero])[code]
+
+    def look(self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False):
+        """Outputs (rows, n), log loss (rows,) and, when asked for, bits (rows, m, n) of stored states."""
+        rows, m, r = len(clock), self.m, self.r
+        x = np.asarray(self.task.x, float)
+        f = np.empty((rows, self.n))
+        block = max(1, int(2e6) // (m * self.n))
+        for lo in range(0, rows, block):
+            part = y[lo : lo + block]
+            b, c = part[:, m * r : m * r + m], part[:, m * r + m : m * r + 2 * m]
+            u = part[:, : m * r].reshape(-1, m, r) @ x.T
+            u = np.maximum(u, self.pk.slope * u) if self.pk.slope < 1.0 else u
+            f[lo : lo + block] = np.einsum("km,kmn->kn", np.exp(2.0 * c) * b, u)
+        out = self.bits(np.asarray(code).reshape(rows, m, self.n)) if bits else np.empty((0, m, self.n))
+        return f, log_loss(self.pk, f), out
+
+    def frames(self, wanted: np.ndarray):
+        """States at ascending iterations, going on from the present one."""
+        self.saves, back = np.unique(wanted.astype(np.int64), return_inverse=True)
+        self.ci[[kd.FR_NEXT, kd.USED, kd.EV_USED, kd.CAP_BITS, kd.CAP_SIGNS]] = 0
+        self.ci[[kd.STRIDE, kd.CK_NEXT, kd.END]] = NEVER, NEVER, self.saves[-1]
+        ys, codes = [], []
+        while True:
+            status = self.burst(100_000)
+            _, y, code, _ = self.written()
+            ys.append(y)
+            codes.append(code)
+            if status not in (kd.RUNNING, kd.FLUSH):
+                break
+        y, code = np.concatenate(ys), np.concatenate(codes)
+        back = np.minimum(back, len(y) - 1)  # a run at rest stays where it is
+        return y[back], code[back]
+
+
+def _start(problem: Problem) -> Start:
+    """The mantissas as given, with the larger of the two log scales beside them."""
+    init = problem.init
+    log_w, log_a = init.log_scales
+    c = np.maximum(log_w, log_a) if problem.train == "both" else np.zeros(init.width)
+    q, b = init.w * np.exp(log_w - c)[:, None], init.a * np.exp(log_a - c)
+    return Start(q, b, c, np.zeros(init.width), np.zeros(init.width))
+
+
+def log_loss(pk: Rows, f: np.ndarray) -> np.ndarray:
+    """log of the loss of outputs (rows, n)."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        if pk.loss == LOSSES["square"]:
+            return np.log(0.5 * pk.weight * np.sum((f - pk.y) ** 2, axis=1))
+        z = pk.y * f
+        if pk.loss == LOSSES["exponential"]:
+            terms = -z
+        else:
+            terms = np.where(z > 30.0, -z - 0.5 * np.exp(-z), np.log(np.logaddexp(0.0, -z)))
+        total = np.logaddexp.reduce(terms, axis=1) + np.log(pk.weight)
+    return total + np.log(2.0) if pk.loss == LOSSES["logistic2"] else total
+
+
+class Tape:
+    """What a run keeps: checkpoints thinned by halves to `limit`, frames asked for, the first events of a run."""
+
+    def __init__(self, limit: int):
+        self.limit = limit
+        self.marks: list[tuple] = []
+        self.asked: list[tuple] = []
+        self.events: list[np.ndarray] = []
+
+    def take(self, machine: Machine, thin: bool = True):
+        """Moves what a burst wrote into the tape."""
+        at, y, code, why = machine.written()
+        for bit, where in ((kd.CHECKPOINT, self.marks), (kd.FRAME, self.asked)):
+            mine = (why & bit) > 0
+            if np.any(mine):
+                where.append((at[mine].astype(float), y[mine], code[mine]))
+        count = sum(len(part[0]) for part in self.marks)
+        while thin and count > self.limit:
+            clock, y, code = joined(self.marks)
+            self.marks = [(clock[::2].copy(), y[::2].copy(), code[::2].copy())]
+            count = len(self.marks[0][0])
+            machine.ci[kd.STRIDE] *= 2
+            machine.ci[kd.CK_NEXT] = int(clock[::2][-1]) + machine.ci[kd.STRIDE]
+        if machine.ci[kd.EV_USED]:
+            self.events.append(machine.room.ev[: machine.ci[kd.EV_USED]].copy())
+            machine.ci[kd.EV_USED] = 0
+
+    def all_events(self) -> np.ndarray:
+        return np.concatenate(self.events) if self.events else np.empty((0, 5))
+
+
+def joined(parts: list[tuple]) -> tuple:
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
+
+
+STATUS = {kd.REACHED: Outcome.REACHED, kd.STATIONARY: Outcome.STATIONARY, kd.NOT_FINITE: Outcome.NOT_FINITE}
+
+
+def run(problem: Problem, method: Descent, end: float, save, limits, progress):
+    """Descends until iteration `end` (inf: until nothing moves); returns the machine, its tape, the outcome and the seconds."""
+    began = _time.perf_counter()
+    last = int(end) if np.isfinite(end) else NEVER
+    machine = Machine(problem, method, last)
+    per_row = 8 * (machine.size + 1) + machine.m * machine.n
+    tape = Tape(max(8, min(save.frames, save.bytes // per_row)))
+    ci = machine.ci
+    if last < NEVER:
+        ci[kd.STRIDE] = -(-last // (tape.limit - 1))
+    if save.times is not None:
+        asked = np.unique(method.iteration(np.array(save.times))).astype(np.int64)
+        machine.saves = asked[asked <= last]
+    ci[[kd.CAP_BITS, kd.CAP_SIGNS]] = min(limits.events, max(1000, save.bytes // 512)), min(limits.events, 100_000)
+    outcome = Outcome.INTERRUPTED
+    told, budget = began, 64
+    try:
+        while True:
+            status = machine.burst(min(budget, limits.steps - int(ci[kd.ITER]) + 1))
+            now = _time.perf_counter()
+            tape.take(machine, thin=status not in STATUS)
+            if status in STATUS:
+                outcome = STATUS[status]
+                break
+            if ci[kd.ITER] > limits.steps:
+                outcome = Outcome.STEP_LIMIT
+                break
+            if limits.seconds is not None and now - began > limits.seconds:
+                outcome = Outcome.TIME_LIMIT
+                break
+            budget = int(np.clip(BURST_SECONDS / (now - began) * ci[kd.ITER], 1, 1_000_000))
+            if progress is not None and now - told > 0.1:
+                told = now
+                done = ci[kd.ITER] / last if last < NEVER else None
+                progress(Progress(done, float(np.log(ci[kd.ITER] * method.step)), int(ci[kd.ITER]), int(ci[kd.N_BITS]), now - began))
+    except KeyboardInterrupt:
+        tape.take(machine)
+    if outcome not in (Outcome.REACHED, Outcome.NOT_FINITE) and joined(tape.marks)[0][-1] != ci[kd.ITER]:
+        machine.finish()
+        tape.take(machine, thin=False)
+    return machine, tape, outcome, _time.perf_counter() - began

@@ -1,0 +1,56 @@
+"""The project's colours. Red and blue are told apart by every common kind of colour vision; theory is always the same gold."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+
+INK = "#1d2733"  # text, the network
+PAPER = "#fffdf8"
+FAINT = "#8b95a1"  # axes, neurons that stay small
+PLUS = "#d1495b"  # a_j > 0
+MINUS = "#2d7dd2"  # a_j < 0
+THEORY = "#e0a100"
+DATA = "#1d2733"
+
+
+def sign_colours(sign) -> np.ndarray:
+    """One colour per neuron, by the sign of its output weight."""
+    return np.where(np.asarray(sign) >= 0, PLUS, MINUS)
+
+
+@contextmanager
+def style():
+    """Matplotlib set up for this project, inside a `with` block only."""
+    import matplotlib as mpl
+
+    settings = {
+        "figure.facecolor": PAPER,
+        "axes.facecolor": PAPER,
+        "savefig.facecolor": PAPER,
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "axes.edgecolor": FAINT,
+        "axes.linewidth": 0.8,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlesize": 11,
+        "axes.titlelocation": "left",
+        "axes.titleweight": "bold",
+        "axes.titlepad": 9,
+        "axes.labelsize": 9,
+        "xtick.color": FAINT,
+        "ytick.color": FAINT,
+        "xtick.labelsize": 8,
+        "ytick.labelsize": 8,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "legend.frameon": False,
+        "legend.fontsize": 8.5,
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans"],
+        "lines.linewidth": 1.6,
+    }
+    with mpl.rc_context(settings):
+        yield

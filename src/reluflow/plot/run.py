@@ -1,0 +1,56 @@
+"""One run on one pair of axes: its loss, its neurons' sizes and directions, the function it computes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.plot.palette import DATA, FAINT, INK, PLUS, sign_colours
+
+
+def loss(ax, sol, t=None, **line) -> None:
+    """The loss at times `t`, or at the run's own frames."""
+    t = sol.t if t is None else np.asarray(t, float)
+    ax.plot(t, sol.loss_at(t), **{"color": INK, **line})
+
+
+def norms(ax, sol, t=None, **line) -> None:
+    """log |w_j| of every neuron, coloured by the sign of a_j."""
+    t, size = (sol.t, sol.log_norm) if t is None else (np.asarray(t, float), log_norms(sol.at(np.asarray(t, float))))
+    for j, colour in enumerate(sign_colours(sol.sign[0])):
+        ax.plot(t, size[:, j], **{"color": colour, "lw": 0.8, "alpha": 0.7, **line})
+
+
+def directions(ax, sol, t, **line) -> None:
+    """The angle of w_j in degrees, for data in the plane; turning is drawn without jumps at 180 degrees."""
+    w = np.stack([p.w for p in sol.at(np.asarray(t, float))])
+    angle = np.rad2deg(np.unwrap(np.arctan2(w[..., 1], w[..., 0]), axis=0))
+    for j, colour in enumerate(sign_colours(sol.sign[0])):
+        ax.plot(t, angle[:, j], **{"color": colour, "lw": 0.9, "alpha": 0.75, **line})
+
+
+def log_norms(states) -> np.ndarray:
+    """log |w_j| of a list of `Params`, (times, width)."""
+    with np.errstate(divide="ignore"):
+        return np.stack([p.log_scales[0] + np.log(np.linalg.norm(p.w, axis=1)) for p in states])
+
+
+def function(ax, data, params, grid, *, slope: float = 0.0, neurons: bool = True) -> None:
+    """The function of data on a line with a bias column, its points, and one mark per neuron at its kink."""
+    grid = np.asarray(grid, float)
+    z = np.column_stack([grid, np.ones_like(grid)]) @ params.w.T
+    log_w, log_a = params.log_scales
+    with np.errstate(under="ignore"):
+        f = np.where(z > 0, z, slope * z) @ (params.a * np.exp(log_w + log_a))
+    ax.axhline(0, color=FAINT, lw=0.6)
+    ax.plot(grid, f, color=INK, lw=2)
+    if neurons:
+        with np.errstate(divide="ignore", under="ignore"):
+            kink, size = -params.w[:, 1] / params.w[:, 0], np.exp(log_w) * np.linalg.norm(params.w, axis=1)
+        shown = np.isfinite(kink) & (kink > grid[0]) & (kink < grid[-1])
+        colours = sign_colours(params.a)
+        ax.scatter(kink[shown], (np.sign(params.a) * size)[shown], c=colours[shown], s=16, alpha=0.75, lw=0, zorder=3)
+    ax.scatter(data.x[:, 0], data.y, s=70, c=DATA, marker="X", edgecolors="white", lw=1.0, zorder=4)
+    ax.set_xlim(grid[0], grid[-1])
+
+
+__all__ = ["PLUS", "directions", "function", "log_norms", "loss", "norms"]
