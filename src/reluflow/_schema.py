@@ -1,7 +1,7 @@
 """What an experiment may say, read off the signatures of the public constructors.
 
-A table of an experiment is a call: `[init] kind = "balanced", width = 60` is `rf.init.balanced(width=60)`. A new generator, loss
-or method is therefore reachable from a file as soon as it exists; nothing is registered here.
+A table of an experiment is a call: `[init] kind = "balanced", width = 60` is `rf.init.balanced(width=60)`. A new
+generator is therefore reachable from a file as soon as it exists; nothing is registered here.
 """
 
 from __future__ import annotations
@@ -25,9 +25,17 @@ NOT_IN_FILES = ("problem", "method", "progress", "data", "init")
 NOTES = {
     "a": "output weights, one per neuron (mantissas: times e^log_scale)",
     "at_zero": "derivative at 0 that descent uses; flows resolve it themselves",
+    "batch": "rows at a time; left out, all of them",
+    "centre": 'true: minus the mean of these rows; "train": minus that of the training images',
     "d": "columns of x",
+    "delimiter": "what cells end at",
+    "delta": "radians",
+    "depth": "number of layers of the target neuron",
+    "digits": '"all" or a list of digits; y is the digit',
     "dim": "columns of x; left out, the data's own",
-    "frames": "most frames kept, where `times` does not name them",
+    "dtype": '"float64" or "float32"',
+    "folder": "where the files are; left out, $RELUFLOW_DATA/mnist",
+    "kappa": "n max|<x_i, x_k>| / |x|^2",
     "keep": "quantities kept of every run",
     "label": "the label's column: its header, or its number from 0 (-1 is the last)",
     "labels": 'a list of numbers, or "signs", "balanced", "gaussian", "positive"',
@@ -35,34 +43,48 @@ NOTES = {
     "log_scale_a": "the same for the output layer; left out, equal to log_scale",
     "log_t1": "natural logarithm of the end time: 230.0 is about 1e100",
     "loss": '"square" (1/2)(f-y)^2, "logistic", "logistic2" (twice it), "exponential"',
-    "memory": "most memory for checkpoints",
+    "mean_std": "standard deviation of the centre's entries",
+    "mu": "smallest label-signed cosine",
     "n": "rows of x",
+    "name": "what to call the data",
+    "noise_std": "standard deviation of the noise",
     "norm": "length of every row",
+    "norm_max": "longest row",
+    "norm_min": "shortest row",
     "norms": "length of each row",
+    "pair": "two digits, or two lists of digits: +1 against -1",
+    "parity": "even digits +1, odd ones -1",
     "path": "a file, looked for from this file's folder",
     "reduction": '"mean" or "sum" over the data',
     "rtol": "relative tolerance, 1e-13 to 1e-2",
-    "seconds": "wall time; left out, no limit",
+    "scale": "standard deviation of the entries",
     "seed": "any whole number from 0",
     "signs": "+1 or -1 per neuron; left out, drawn",
+    "size": "rows to keep; left out, all",
     "slope": "s(z) = slope z below 0; 0 is ReLU, 1 is linear",
+    "solve.limits.events": "most events",
+    "solve.limits.seconds": "most wall time, in seconds; left out, no limit",
+    "solve.limits.steps": "most steps tried",
+    "solve.save.frames": "most frames kept, where `times` does not name them",
+    "solve.save.memory": "most memory for checkpoints",
+    "solve.save.times": "times of the frames, increasing",
     "split": '"train" or "test"',
+    "std": "standard deviation of the target's entries",
     "step": "step size; iteration k is at t = k step",
-    "steps": "most steps tried",
-    "events": "",
     "t1": "end time; left out, until nothing moves (square loss only)",
     "throw": "whether a run that fails raises",
-    "times": "times of the frames, increasing",
+    "torch_seed": "draw with PyTorch as the authors did; 4 is Figure 6",
     "train": '"both" layers or the "first" alone',
     "w": "weights, one row per neuron (mantissas: times e^log_scale)",
     "width": "number of neurons",
     "x": "one row per data point",
     "y": "one label per row",
+    "y3": "label of the third point",
 }
 # What to write for an argument that has no default.
 EXAMPLES: dict[str, Any] = {
-    "a": [1.0], "d": 5, "kappa": 0.5, "mu": 0.3, "n": 4, "norms": [1.0, 2.0], "over": {}, "path": "points.csv", "slope": 0.1,
-    "step": 2e-3, "w": [[1.0, 0.0]], "width": 60, "x": [[-0.5, 1.0], [2.0, 1.0]], "y": [-1.0, 1.0],
+    "a": [1.0], "d": 5, "kappa": 0.5, "mu": 0.3, "n": 4, "norms": [1.0, 2.0], "over": {}, "path": "points.csv",
+    "slope": 0.1, "step": 2e-3, "w": [[1.0, 0.0]], "width": 60, "x": [[-0.5, 1.0], [2.0, 1.0]], "y": [-1.0, 1.0],
 }  # fmt: skip
 
 
@@ -108,10 +130,21 @@ class Table(NamedTuple):
     path: str
     kinds: dict[str | None, Kind]
     default: str | None = None
+    optional: bool = False  # left out, it stays left out: what it then means is the callee's to say
 
     @property
     def single(self) -> bool:
         return None in self.kinds
+
+    def inner(self, name: str) -> Any:
+        """The table of an argument that has one, or None."""
+        params = self.kinds[None].params if self.single else {}
+        return params[name].table if name in params else None
+
+
+def note(table: Table, param: Param) -> str:
+    """What an argument means, with its unit; its type where nothing more is known."""
+    return NOTES.get(f"{table.path}.{param.name}") or NOTES.get(param.name) or param.means
 
 
 class Mistake(NamedTuple):
@@ -155,13 +188,11 @@ def tables() -> dict[str, Table]:
         "relu": _kind(rf.ReLU, "rf.ReLU"),
         "leaky_relu": _kind(rf.LeakyReLU, "rf.LeakyReLU"),
     }
-    methods: dict[str | None, Kind] = {"flow": _kind(rf.Flow, "rf.Flow")}
-    if "Descent" in rf.__all__:
-        methods["descent"] = _kind(rf.Descent, "rf.Descent")
+    methods: dict[str | None, Kind] = {"flow": _kind(rf.Flow, "rf.Flow"), "descent": _kind(rf.Descent, "rf.Descent")}
     of_problem = {"activation": Table("problem.activation", activations, "relu")}
     of_solve = {
         "save": Table("solve.save", {None: _kind(rf.Save, "rf.Save")}),
-        "limits": Table("solve.limits", {None: _kind(rf.Limits, "rf.Limits")}),
+        "limits": Table("solve.limits", {None: _kind(rf.Limits, "rf.Limits")}, optional=True),
     }
     return {
         "data": Table("data", data),
@@ -183,7 +214,11 @@ def near(name: str, names) -> str:
     found = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if found:
         return f"did you mean `{found[0]}`?"
-    return f"there {'is' if len(names) == 1 else 'are'} {', '.join(f'`{n}`' for n in names)}." if names else "leave it out."
+    return (
+        f"there {'is' if len(names) == 1 else 'are'} {', '.join(f'`{n}`' for n in names)}."
+        if names
+        else "leave it out."
+    )
 
 
 def plain(value):
@@ -239,18 +274,18 @@ def _is_number(text: str) -> bool:
 
 
 def complete(table: Table, given: Mapping, mistakes: list[Mistake]) -> dict:
-    """`given` with defaults filled in and numbers as their arguments want them; what is wrong is added to `mistakes`."""
+    """`given` with defaults filled in and numbers as arguments want them; what is wrong is added to `mistakes`."""
     from reluflow import _toml
 
     given = {k: v for k, v in given.items() if v is not None}
     if table.single:
-        kind, filled = table.kinds[None], {}
+        kind, filled = table.kinds[None], dict[str, Any]()
     else:
         name = given.pop("kind", table.default)
         if not isinstance(name, str) or name not in table.kinds:
             first = table.default or ("balanced" if table.path == "init" else "two_points")
             if name is None:
-                sentence = f"`{table.path}` must say its `kind`, got none: add `kind = \"{first}\"`"
+                sentence = f'`{table.path}` must say its `kind`, got none: add `kind = "{first}"`'
             else:
                 sentence = f"`{table.path}.kind` is not known, got {show(name)}: {near(str(name), table.kinds)}"
             mistakes.append(Mistake(f"{table.path}.kind", sentence))
@@ -261,16 +296,23 @@ def complete(table: Table, given: Mapping, mistakes: list[Mistake]) -> dict:
         if key not in kind.params:
             meant.update(difflib.get_close_matches(key, kind.params, n=1, cutoff=0.5))
             mistakes.append(
-                Mistake(f"{table.path}.{key}", f"`{table.path}.{key}` is not an argument of `{kind.text}`: {near(key, kind.params)}")
+                Mistake(
+                    f"{table.path}.{key}",
+                    f"`{table.path}.{key}` is not an argument of `{kind.text}`: {near(key, kind.params)}",
+                )
             )
     for name, param in kind.params.items():
         path = f"{table.path}.{name}"
         if param.table is not None:
+            if param.table.optional and not given.get(name):
+                continue
             inner = given.get(name, {})
             if isinstance(inner, str) and not param.table.single:
                 inner = {"kind": inner}
             if not isinstance(inner, Mapping):
-                mistakes.append(Mistake(path, f"`{path}` must be a table, got {show(inner)}: write `[{path}]` and its keys below"))
+                mistakes.append(
+                    Mistake(path, f"`{path}` must be a table, got {show(inner)}: write `[{path}]` and its keys below")
+                )
                 continue
             filled[name] = complete(param.table, inner, mistakes)
         elif name in given:
@@ -280,7 +322,9 @@ def complete(table: Table, given: Mapping, mistakes: list[Mistake]) -> dict:
             filled[name] = value
         elif param.required and name not in meant:
             example = _toml.value(EXAMPLES[name]) if name in EXAMPLES else "..."
-            mistakes.append(Mistake(path, f"`{path}` must be given for `{kind.text}`, got nothing: add `{name} = {example}`"))
+            mistakes.append(
+                Mistake(path, f"`{path}` must be given for `{kind.text}`, got nothing: add `{name} = {example}`")
+            )
         elif param.default is not None and param.default is not REQUIRED:  # None is said by leaving out
             filled[name] = plain(param.default)
     return filled

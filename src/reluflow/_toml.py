@@ -65,4 +65,4 @@ def write(tables: Mapping, prefix: str = "") -> str:
             body = write(table, path + ".")
             bare = not any(not isinstance(v, Mapping) for v in table.values())
             parts.append(body if bare and body else f"[{path}]\n{body}".rstrip("\n"))
-    return "\n\n".join(parts) if not prefix else "\n\n".join(parts)
+    return "\n\n".join(parts)

@@ -22,6 +22,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from reluflow import _schema, _toml
 from reluflow._schema import Mistake, near, show
 
@@ -37,9 +39,9 @@ class ExperimentError(ValueError):
 
 
 class Experiment:
-    """Tables `data`, `init`, `problem`, `method`, `solve`, `sweep` of keyword arguments; values never change after creation.
+    """Tables `data`, `init`, `problem`, `method`, `solve`, `sweep` of keyword arguments; they never change.
 
-    Left-out arguments take the constructors' defaults, so two experiments that mean the same are equal and share a `key`.
+    Left-out arguments take the constructors' defaults, so experiments that mean the same are equal and share a `key`.
     Relative paths are looked for from `folder`, which is not part of the experiment.
     """
 
@@ -59,12 +61,12 @@ class Experiment:
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
-            why = error.strerror or "it cannot be read"
-            raise ExperimentError(
-                [f"`{path}` must be an experiment in TOML, got no file ({why}): make one with `reluflow run --template > {path.name}`."]
-            ) from None
+            why, how = error.strerror or "it cannot be read", f"make one with `reluflow run --template > {path.name}`"
+            raise ExperimentError([f"`{path}` must be an experiment in TOML, got no file ({why}): {how}."]) from None
         except UnicodeDecodeError:
-            raise ExperimentError([f"`{path}` must be TOML in UTF-8, got other bytes: save it as plain text."]) from None
+            raise ExperimentError(
+                [f"`{path}` must be TOML in UTF-8, got other bytes: save it as plain text."]
+            ) from None
         return cls.parse(text, name=path.name, folder=path.parent)
 
     @classmethod
@@ -90,7 +92,9 @@ class Experiment:
         mistakes += self._cheap_values(mistakes)
         if mistakes:
             # A person repairs a file once: whatever else is wrong is said now.
-            mistakes += [] if any(m.key.split(".")[0] == "data" for m in mistakes) else self._wrong("data", lambda: self.data)
+            mistakes += (
+                [] if any(m.key.split(".")[0] == "data" for m in mistakes) else self._wrong("data", lambda: self.data)
+            )
             raise ExperimentError(place.sentences(mistakes))
 
     # Reading and changing -------------------------------------------------------------------------------------------
@@ -120,7 +124,9 @@ class Experiment:
             for part in path:
                 where = where.setdefault(part, {})
                 if not isinstance(where, dict):
-                    raise ExperimentError([f"`{key}` is not a key of an experiment: `{part}` holds a value, not a table."])
+                    raise ExperimentError(
+                        [f"`{key}` is not a key of an experiment: `{part}` holds a value, not a table."]
+                    )
             if last == "kind" and where.get("kind") != value:
                 kinds = _table(".".join(path)).kinds if _table(".".join(path)) else {}
                 keep = kinds[value].params if value in kinds else where
@@ -210,20 +216,22 @@ class Experiment:
     def _cheap_values(self, found: list[Mistake]) -> list[Mistake]:
         """Values that constructors refuse, found without making the data or anything large."""
         from reluflow.data import Data
+        from reluflow.flow import Flow
         from reluflow.init import Params
         from reluflow.problem import Problem
         from reluflow.solve import end_clock
 
-        one = Data([[1.0]], [1.0]), Params([[1.0]], [1.0])
-        toy = [Problem(*one)]
-        solve, table = self._tables.get("solve", {}), _schema.tables()["solve"].kinds[None].params
+        row, label = np.ones((1, 1)), np.ones(1)
+        one = Data(row, label), Params(row, label)
+        toy, method = [Problem(*one)], [Flow()]
+        solve, table = self._tables.get("solve", {}), _schema.tables()["solve"]
         checks: list[tuple[str, Callable]] = [
             ("init", lambda: self._init(dim=1)),
             ("problem", lambda: toy.append(self._problem(*one))),
-            ("method", self.method),
-            ("solve.save", lambda: _schema.build(table["save"].table, solve["save"])),
-            ("solve.limits", lambda: _schema.build(table["limits"].table, solve["limits"])),
-            ("solve", lambda: end_clock(toy[-1], solve.get("t1"), solve.get("log_t1"))),
+            ("method", lambda: method.append(self.method())),
+            ("solve.save", lambda: _schema.build(table.inner("save"), solve["save"])),
+            ("solve.limits", lambda: _schema.build(table.inner("limits"), solve.get("limits", {}))),
+            ("solve", lambda: end_clock(toy[-1], solve.get("t1"), solve.get("log_t1"), method[-1])),
         ]
         bad = {m.key.rpartition(".")[0] or m.key for m in found} | {m.key for m in found}
         return [mistake for name, check in checks if name not in bad for mistake in self._wrong(name, check)]
@@ -284,7 +292,9 @@ def _complete(given: Mapping, mistakes: list[Mistake]) -> dict:
         mistakes.append(Mistake("format", f"`format` must be {FORMAT}, got {show(number)}: write `format = {FORMAT}`"))
     elif number > FORMAT:
         mistakes.append(
-            Mistake("format", f"`format` must be at most {FORMAT} for this version, got {number}: install a newer reluflow")
+            Mistake(
+                "format", f"`format` must be at most {FORMAT} for this version, got {number}: install a newer reluflow"
+            )
         )
     for name in given:
         if name != "format" and name not in tables:
@@ -294,9 +304,13 @@ def _complete(given: Mapping, mistakes: list[Mistake]) -> dict:
         value = given.get(name)
         if value is None and name in ("data", "init"):
             first = {"data": "two_points", "init": "balanced"}[name]
-            mistakes.append(Mistake(name, f"`[{name}]` must be given, got none: add `[{name}]` with `kind = \"{first}\"`"))
+            mistakes.append(
+                Mistake(name, f'`[{name}]` must be given, got none: add `[{name}]` with `kind = "{first}"`')
+            )
         elif value is not None and not isinstance(value, Mapping):
-            mistakes.append(Mistake(name, f"`{name}` must be a table, got {show(value)}: write `[{name}]` and its keys below"))
+            mistakes.append(
+                Mistake(name, f"`{name}` must be a table, got {show(value)}: write `[{name}]` and its keys below")
+            )
         elif name == "sweep":
             filled[name] = _sweep(value or {}, mistakes)
         else:
@@ -315,9 +329,13 @@ def _sweep(given: Mapping, mistakes: list[Mistake]) -> dict:
     for key, values in _leaves(filled["over"]).items():
         path = f"sweep.over.{key}"
         if _table(key.rpartition(".")[0]) is None:
-            mistakes.append(Mistake(path, f"`{key}` in `[sweep.over]` is not a dotted key: write it like `\"init.log_scale\"`"))
+            mistakes.append(
+                Mistake(path, f'`{key}` in `[sweep.over]` is not a dotted key: write it like `"init.log_scale"`')
+            )
         elif not isinstance(values, list) or not values:
-            mistakes.append(Mistake(path, f"`{key}` in `[sweep.over]` must be a list of values, got {show(values)}: put it in [ ]"))
+            mistakes.append(
+                Mistake(path, f"`{key}` in `[sweep.over]` must be a list of values, got {show(values)}: put it in [ ]")
+            )
         over[key] = values
     return filled | {"over": over}
 
@@ -337,7 +355,4 @@ def _table(path: str):
     """The schema of a table by its dotted path, or None."""
     name, _, rest = path.partition(".")
     table = _schema.tables().get(name)
-    if table is not None and rest:
-        params = table.kinds[None].params if table.single else {}
-        return params[rest].table if rest in params else None
-    return table
+    return table.inner(rest) if table is not None and rest else table

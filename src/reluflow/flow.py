@@ -14,12 +14,19 @@ import numpy as np
 
 from reluflow._checks import number, one_of
 from reluflow.kernels import coupled as kn
+from reluflow.kernels import frozen
 from reluflow.kernels.field import State, Work
 from reluflow.kernels.pack import Pack, pack
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
 BURST_SECONDS = 0.04
+# Squared sizes: a jump ends when a neuron's reaches ACTIVE (its neglected output then costs about 5 ACTIVE in time), and
+# neurons below PASSIVE are the ones it moves.
+ACTIVE = 1e-13
+PASSIVE = 1e-10
+DRIFT = 1e-9  # change of the outputs that resting neurons may make during one jump
+WAYPOINTS = 24  # frames kept inside a jump
 
 
 @dataclass(frozen=True)
@@ -45,9 +52,14 @@ class Machine:
         self.size = self.m * (self.r + 2) + 1
         self.st = _state(self.pk, self.start)
         self.wk = _work(self.m, self.big, self.r, self.n)
-        self.cf, self.ci = np.zeros(8), np.zeros(12, np.int64)
+        self.cf, self.ci = np.zeros(12), np.zeros(16, np.int64)
         self.cf[[kn.END, kn.RTOL, kn.REST, kn.NEAREST]] = end, rtol, rest, 1.0
         self.ci[kn.STRIDE] = 1
+        self.cf[kn.PASSIVE] = 0.5 * np.log(PASSIVE)
+        self.tailed = problem.tailed
+        top = np.max(np.abs(self.pk.alpha), initial=1e-300)
+        label = 1.0 if problem.tailed else min(1.0, np.max(np.abs(self.pk.y), initial=0.0) or 1.0)
+        self.c_stop = 0.5 * np.log(ACTIVE * label / max(top, 1.0))
         per_row = 8 * (self.size + self.m * self.big)
         self.rows = int(np.clip(4e6 / per_row, 8, 256))
         room = self.m * (self.big + 2)
@@ -60,6 +72,7 @@ class Machine:
         k = self.size
         self.scratch = (np.empty((16, k)), np.empty((7, k)), np.empty(k), np.empty(k), np.empty(k), np.empty(k))
         self.u = (np.empty((self.m, self.big)), np.empty((self.m, self.big)))
+        self.span, self.order, self.noises = np.zeros(5), np.zeros(1, np.int64), np.zeros(self.big)
         self.probe = np.full(max(self.n, 0), 1.0 / np.sqrt(max(self.n, 1)))
 
     def restore(self, clock: float, step: float, y: np.ndarray, code: np.ndarray):
@@ -87,17 +100,84 @@ class Machine:
         self.ci[kn.STRIDE] = 2**62
         found = []
         while True:
-            status = self.burst(1000)
+            status = self.burst(4)  # few steps: a longer burst would run on past the last frame
             used = int(self.ci[kn.FR_USED])
             found.append((self.fr[1][:used].copy(), self.fr[2][:used].astype(np.int8)))
             self.ci[[kn.FR_USED, kn.EV_USED, kn.CK_USED]] = 0
             if self.ci[kn.FR_NEXT] >= len(wanted):
                 break
+            if status == kn.QUIET:
+                found += self._frames_in_jump(wanted)
+                if self.ci[kn.FR_NEXT] >= len(wanted):
+                    break
+                continue
             if status not in (kn.RUNNING, kn.FLUSH):
                 left = len(wanted) - int(self.ci[kn.FR_NEXT])
                 found.append((np.repeat(self.st.y[None], left, 0), np.repeat(self.st.code.reshape(1, -1), left, 0).astype(np.int8)))
                 break
         return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
+
+    def _frames_in_jump(self, wanted: np.ndarray) -> list:
+        """The wanted frames inside the jump that starts now, and the jump itself."""
+        t1 = self.horizon()
+        clock_end = np.log1p(t1) if self.tailed else t1
+        found = []
+        start = self.cf[kn.CLOCK], self.cf[kn.STEP], self.st.y.copy(), self.st.code.reshape(-1).copy()
+        first = int(self.ci[kn.FR_NEXT])
+        for k in range(first, len(wanted)):
+            if wanted[k] >= clock_end:
+                break
+            self.jump_to(float(np.expm1(wanted[k]) if self.tailed else wanted[k]))
+            found.append((self.st.y[None].copy(), self.st.code.reshape(1, -1).astype(np.int8)))
+            self.ci[kn.FR_NEXT] += 1
+        if found and self.ci[kn.FR_NEXT] < len(wanted):
+            # The jump itself is made in one go, as in the run.
+            self.restore(*start)
+            self.burst(0)
+        self.jump_to(t1)
+        if t1 <= self.span[0]:
+            self.ci[kn.WAIT] = 50
+        return found
+
+    def time(self) -> float:
+        clock = self.cf[kn.CLOCK]
+        return float(np.expm1(clock) if self.tailed else clock)
+
+    def set_time(self, t: float, end: float):
+        """Sets the clock to time t; exactly to `end` when t is the end."""
+        clock = np.log1p(t) if self.tailed else t
+        self.cf[kn.CLOCK] = min(clock, end)
+
+    def horizon(self) -> float:
+        """Until when the drive may be held constant: the first passive neuron that becomes active, the end, or drift."""
+        end = self.cf[kn.END]
+        t_end = float(np.expm1(end) if self.tailed else end)
+        t0 = self.time()
+        self.span = np.array([t0, min(t_end, t0 + DRIFT / max(self.cf[kn.SPEED], 1e-30)), self.c_stop, self.cf[kn.PASSIVE], 0.0])
+        return self._jump(-1)
+
+    def jump_to(self, t: float) -> np.ndarray:
+        """Moves the passive neurons to time t under the drive of the last `horizon`; returns the events, in order of time."""
+        self.span[0], self.span[1] = self.time(), t
+        rows = [np.empty((0, 5))]
+        self.order[0] = 0
+        while self.order[0] < self.m:
+            before = int(self.order[0])
+            self._jump(before)
+            used = int(self.ci[kn.EV_USED])
+            rows.append(self.ev[:used].copy())
+            self.ci[kn.EV_USED] = 0
+            if self.order[0] == before and used == 0:
+                self.ev = np.empty((2 * len(self.ev), 5))
+        self.set_time(t, self.cf[kn.END])
+        found = np.concatenate(rows)
+        return found[np.argsort(found[:, 0], kind="stable")]
+
+    def _jump(self, first: int) -> float:
+        self.order[0] = first
+        return frozen.jump(
+            self.pk, self.st, self.cf, self.ci, self.span, self.order, self.wk, self.scratch[2], self.noises, self.ev
+        )
 
     def burst(self, budget: int) -> int:
         return kn.burst(
@@ -167,6 +247,7 @@ class Tape:
         self.code: list[np.ndarray] = []
         self.events: list[np.ndarray] = []
         self.count = 0
+        self.jumps = 0
 
     def take(self, machine: Machine):
         """Moves what a burst wrote into the tape."""
@@ -180,6 +261,13 @@ class Tape:
         if ci[kn.EV_USED]:
             self.events.append(machine.ev[: ci[kn.EV_USED]].copy())
         ci[kn.CK_USED] = ci[kn.EV_USED] = 0
+
+    def add_now(self, machine: Machine):
+        """The present state as one more checkpoint."""
+        row = np.array([[machine.cf[kn.CLOCK], machine.cf[kn.STEP]]])
+        self._keep(row, machine.st.y[None].copy(), machine.st.code.reshape(1, -1).astype(np.int8))
+        while self.count > self.limit:
+            self._thin(machine)
 
     def _keep(self, clock, y, code):
         self.clock.append(clock)
@@ -217,6 +305,7 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
     outcome = Outcome.INTERRUPTED
     told = began
     budget = 16
+    jumps = 0
     started = False
     try:
         while True:
@@ -224,10 +313,16 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
             if not started:
                 # The state at t = 0, bits resolved, is the first checkpoint.
                 started = True
-                row = np.array([[cf[kn.CLOCK], cf[kn.STEP]]])
-                tape._keep(row, machine.st.y[None].copy(), machine.st.code.reshape(1, -1).astype(np.int8))
+                tape.add_now(machine)
             tape.take(machine)
             now = _time.perf_counter()
+            if status == kn.QUIET:
+                jumps += 1
+                outcome_of_jump = leap(machine, tape)
+                if outcome_of_jump is not None:
+                    outcome = outcome_of_jump
+                    break
+                continue
             if status in STATUS:
                 outcome = STATUS[status]
                 break
@@ -250,9 +345,28 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
         tape.take(machine)
     clock, _, _ = tape.arrays()
     if clock[-1, 0] != cf[kn.CLOCK]:
-        row = np.array([[cf[kn.CLOCK], cf[kn.STEP]]])
-        tape._keep(row, machine.st.y[None].copy(), machine.st.code.reshape(1, -1).astype(np.int8))
+        tape.add_now(machine)
+    tape.jumps = jumps
     return machine, tape, outcome, _time.perf_counter() - began
+
+
+def leap(machine: Machine, tape: Tape) -> Outcome | None:
+    """One jump over a phase in which the outputs stand still; an outcome if nothing would ever happen again."""
+    t0, t1 = machine.time(), machine.horizon()
+    if not np.isfinite(t1):
+        return Outcome.STATIONARY
+    if t1 <= t0 * (1 + 1e-15):
+        # Nothing to gain: integrate for a while before trying again.
+        machine.ci[kn.WAIT] = 50
+        return None
+    # Frames where something is to be seen: early, when neurons turn, and evenly.
+    inside = t0 + (t1 - t0) * np.union1d(np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:])
+    for t in inside[:-1].tolist() + [t1]:
+        rows = machine.jump_to(t)
+        if len(rows):
+            tape.events.append(rows)
+        tape.add_now(machine)
+    return None
 
 
 def machine_progress(problem: Problem, machine: Machine, end: float, seconds: float) -> Progress:

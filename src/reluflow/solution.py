@@ -74,7 +74,7 @@ class Solution:
             rtol=method.rtol,
             energy_error=abs(spent) / loss0 if loss0 > 0 else abs(spent),
             nearest_bifurcation=float(cf[kn.NEAREST]),
-            regimes={"coupled": int(ci[kn.N_STEPS])},
+            regimes={"coupled": int(ci[kn.N_STEPS]), "jumps": tape.jumps, "jump_events": int(ci[kn.N_JUMP_EVENTS])},
         )
         sol = cls(problem, method, outcome, stats, events, machine, (clock[:, 0], y, code), (clock, y, code))
         if times is not None:
@@ -169,13 +169,13 @@ class Solution:
     # Keeping it -----------------------------------------------------------------------------------------------------
 
     def save(self, path):
-        """Write the run as a folder that `rf.load` reads; when this returns it is on disk, whole. `path` must not exist yet."""
+        """Write the run as a folder for `rf.load`; when this returns it is on disk, whole. `path` must not exist yet."""
         from reluflow import store
 
         return store.save(self, path)
 
     def to_xarray(self):
-        """Frames and events as an `xarray.Dataset` with dims frame, neuron, datum, feature, event; times are `log_t`."""
+        """Frames and events as an `xarray.Dataset`: dims frame, neuron, datum, feature, event; times are `log_t`."""
         from reluflow import store
 
         return store.to_xarray(self)
@@ -217,11 +217,15 @@ class Solution:
     def sliding_at(self, t=None, *, log_t=None) -> np.ndarray:
         """True where neuron j is sliding on datum i at time t, (width, n)."""
         clock, scalar = self._clock(t, log_t)
-        code = self._replay(clock)[2].reshape(len(clock), self._machine.m, self._machine.big) & 3
-        pk, coords = self._machine.pk, self._machine.coords
-        full = np.zeros((len(clock), self._machine.m, coords.n), bool)
-        full[:, :, coords.kept] = (code == SLID)[:, :, pk.surf]
+        full = self._slid(self._replay(clock)[2])
         return full[0] if scalar else full
+
+    def _slid(self, code: np.ndarray) -> np.ndarray:
+        """Codes (rows, m*S) to where a datum is slid on, (rows, m, n)."""
+        m = self._machine
+        full = np.zeros((len(code), m.m, m.coords.n), bool)
+        full[:, :, m.coords.kept] = (code.reshape(len(code), m.m, m.big) & 3 == SLID)[:, :, m.pk.surf]
+        return full
 
     @cached_property
     def initial_bits(self) -> np.ndarray:

@@ -9,8 +9,8 @@
         frames/          the same at the times asked for, where they are not the checkpoints; log_t, log_loss, outputs
         events/          t, log_t, neuron, datum, code, unique
 
-Every array is listed in the manifest with its SHA-256: zarr reads a missing chunk as zeros, a run must not. Formats are read for
-ever: one reader per format in `READERS`, and a golden run of each under tests/golden/.
+Every array is listed in the manifest with its SHA-256: zarr reads a missing chunk as zeros, a run must not. Formats are
+read for ever: one reader per format in `READERS`, and a golden run of each under tests/golden/.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from reluflow.descent import Descent
 from reluflow.events import KINDS, Events
 from reluflow.kernels import coupled as kn
 from reluflow.outcome import Outcome
@@ -143,7 +144,12 @@ def _parts(sol) -> tuple[dict, dict]:
     for name, value in _record(sol).items():
         dims = DIMS.get(name) or DIMS.get("*/" + name.split("/")[-1])
         value = np.asarray(value)
-        arrays[name] = (dims if dims and len(dims) == value.ndim else tuple(f"{name.split('/')[-1]}_{k}" for k in range(value.ndim)), value)
+        arrays[name] = (
+            dims
+            if dims and len(dims) == value.ndim
+            else tuple(f"{name.split('/')[-1]}_{k}" for k in range(value.ndim)),
+            value,
+        )
     return attributes, arrays
 
 
@@ -185,19 +191,16 @@ def versions() -> dict[str, str]:
     return found | {"machine": platform.machine(), "system": platform.system()}
 
 
-# The state of a flow --------------------------------------------------------------------------------------------------
+# The state of a run ---------------------------------------------------------------------------------------------------
 
 
 def _record(sol) -> dict[str, np.ndarray]:
     """What replay needs, by name: coordinates, checkpoints, and the frames where they are others."""
     machine = sol._machine
-    coords = machine.coords
     marks, y, code = sol._checkpoints
     shape = (machine.m, machine.big)
     found = {
-        "control/end": np.array([machine.cf[kn.END], machine.cf[kn.REST]]),
-        "coordinates/basis": coords.basis,
-        "coordinates/kept": coords.kept,
+        **({} if isinstance(sol.method, Descent) else _of_flow(machine)),
         "checkpoints/clock": marks[:, 0],
         "checkpoints/step": marks[:, 1],
         **_named("checkpoints", sol, y, code.reshape(-1, *shape)),
@@ -205,12 +208,21 @@ def _record(sol) -> dict[str, np.ndarray]:
         "frames/log_loss": sol.log_loss,
         "frames/outputs": sol.outputs,
     }
-    if coords.perp is not None:
-        found["coordinates/perp"] = coords.perp
     clock, y, code = sol._frames
     if clock is not marks and not (len(clock) == len(marks) and np.array_equal(clock, marks[:, 0])):
         found |= {"frames/clock": clock, **_named("frames", sol, y, code.reshape(-1, *shape))}
     return found
+
+
+def _of_flow(machine) -> dict[str, np.ndarray]:
+    """The reduced coordinates of a flow, and the end and rest that its steps were clipped by; descent has neither."""
+    coords = machine.coords
+    found = {
+        "control/end": np.array([machine.cf[kn.END], machine.cf[kn.REST]]),
+        "coordinates/basis": coords.basis,
+        "coordinates/kept": coords.kept,
+    }
+    return found if coords.perp is None else found | {"coordinates/perp": coords.perp}
 
 
 def _named(where: str, sol, y: np.ndarray, code: np.ndarray) -> dict[str, np.ndarray]:
@@ -221,12 +233,16 @@ def _named(where: str, sol, y: np.ndarray, code: np.ndarray) -> dict[str, np.nda
 
 def _solution(problem, method, outcome, stats, events, arrays):
     """A solution that replays from stored checkpoints."""
-    from reluflow.flow import Machine
+    from reluflow import descent, flow
     from reluflow.solution import Solution
 
-    end, rest = arrays["control/end"].tolist()
-    machine = Machine(problem, method.rtol, end, rest=rest)
-    turn = _turn(machine.coords, arrays["coordinates/basis"])
+    turn = lambda q: q
+    if isinstance(method, Descent):
+        machine: Any = descent.Machine(problem, method)
+    else:
+        end, rest = arrays["control/end"].tolist()
+        machine = flow.Machine(problem, method.rtol, end, rest=rest)
+        turn = _turn(machine.coords, arrays["coordinates/basis"])
 
     def state(where: str):
         q, b, c, energy, code = (arrays[f"{where}/{name}"] for name in ("q", "b", "c", "energy", "code"))
@@ -240,8 +256,10 @@ def _solution(problem, method, outcome, stats, events, arrays):
 
 
 def _turn(coords, basis: np.ndarray):
-    """From the stored basis to the one this machine computes; the same numbers where the two agree, as they do unless the linear
-    algebra underneath has changed."""
+    """From the stored basis to the one computed here.
+
+    The two agree, and no number changes, unless the linear algebra underneath has changed.
+    """
     if np.array_equal(basis, coords.basis):
         return lambda q: q
     r = basis.shape[0]
@@ -264,19 +282,27 @@ def read_attributes(path) -> dict:
     path = Path(path)
     if not path.is_dir():
         got = "a file" if path.exists() else "nothing there"
-        raise FileNotFoundError(f"`{path}` must be a run folder, got {got}: save one with `sol.save(path)` or `reluflow run`.")
+        raise FileNotFoundError(
+            f"`{path}` must be a run folder, got {got}: save one with `sol.save(path)` or `reluflow run`."
+        )
     if path.name.endswith(".part"):
-        raise ValueError(f"`{path}` must be a finished run, got one whose saving was cut short: remove it and run again.")
+        raise ValueError(
+            f"`{path}` must be a finished run, got one whose saving was cut short: remove it and run again."
+        )
     meta = path / "zarr.json"
     if not meta.is_file():
-        raise ValueError(f"`{path}` must be a run folder, got no `zarr.json` in it: give the folder that `sol.save` wrote.")
+        raise ValueError(
+            f"`{path}` must be a run folder, got no `zarr.json` in it: give the folder that `sol.save` wrote."
+        )
     try:
         attributes = json.loads(meta.read_bytes())["attributes"]
         mark = attributes.get("reluflow")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"`{path}` must be a whole run, got a damaged `zarr.json`: restore it from a copy, or run again.") from None
+        raise ValueError(
+            f"`{path}` must be a whole run, got a damaged `zarr.json`: restore it from a copy, or run again."
+        ) from None
     if not isinstance(mark, dict) or "format" not in mark:
-        raise ValueError(f"`{path}` must be a reluflow run, got zarr of another kind: open it with `zarr.open` or `xarray.open_zarr`.")
+        raise ValueError(f"`{path}` must be a reluflow run, got zarr of another kind: open it with `xarray.open_zarr`.")
     if mark["format"] not in READERS:
         raise ValueError(
             f"`{path}` must have a format up to {FORMAT}, got {mark['format']} (reluflow "
@@ -294,11 +320,17 @@ def _arrays(path: Path, manifest: dict) -> dict[str, np.ndarray]:
         try:
             value = zarr.open_array(str(path / name), mode="r", zarr_format=3)[...]
             value = np.asarray(value)
-            good = list(value.shape) == entry["shape"] and value.dtype.str == entry["dtype"] and _digest(value) == entry["sha256"]
+            good = (
+                list(value.shape) == entry["shape"]
+                and value.dtype.str == entry["dtype"]
+                and _digest(value) == entry["sha256"]
+            )
         except Exception:  # whatever a codec, a parser or the disk says, it is damage to the reader
             good = False
         if not good:
-            raise ValueError(f"`{path}` must be a whole run, got `{name}` damaged or cut short: restore it from a copy, or run again.")
+            raise ValueError(
+                f"`{path}` must be a whole run, got `{name}` damaged or cut short: restore a copy, or run again."
+            )
         found[name] = value
     return found
 
@@ -317,7 +349,9 @@ def _read_1(path: Path, attributes: dict):
         scales = {k: arrays[f"init/{k}"] for k in ("log_scale", "log_scale_a") if f"init/{k}" in arrays}
         problem = Problem(
             Data(arrays["data/x"], arrays["data/y"], name=about["data"]),
-            Params(arrays["init/w"], arrays["init/a"], **{k: v if len(v) > 1 else float(v[0]) for k, v in scales.items()}),
+            Params(
+                arrays["init/w"], arrays["init/a"], **{k: v if len(v) > 1 else float(v[0]) for k, v in scales.items()}
+            ),
             loss=about["loss"],
             reduction=about["reduction"],
             activation=LeakyReLU(about["slope"], about["at_zero"]),
@@ -326,8 +360,8 @@ def _read_1(path: Path, attributes: dict):
         table = _schema.tables()["method"]
         method = _schema.build(table, _schema.complete(table, attributes["method"], []))
         code = np.array([KINDS.index(name) for name in attributes["event_kinds"]])[arrays["events/code"]]
-        columns = (arrays[f"events/{k}"] for k in ("t", "log_t", "neuron", "datum"))
-        events = Events(*columns, code, arrays["events/unique"])
+        t, log_t, neuron, datum, unique = (arrays[f"events/{k}"] for k in ("t", "log_t", "neuron", "datum", "unique"))
+        events = Events(t, log_t, neuron, datum, code, unique)
         known = {f.name: f.type for f in fields(Stats)}
         stats = Stats(**{k: _number(v, known[k]) for k, v in attributes["stats"].items() if k in known})
         sol = _solution(problem, method, Outcome[attributes["outcome"]], stats, events, arrays)
@@ -335,10 +369,12 @@ def _read_1(path: Path, attributes: dict):
             sol.experiment = Experiment.from_dict(attributes["experiment"], folder=attributes.get("folder"))
         return sol
     except KeyError as error:
-        raise ValueError(f"`{path}` must be a whole run, got no {error} in it: restore it from a copy, or run again.") from None
+        raise ValueError(
+            f"`{path}` must be a whole run, got no {error} in it: restore it from a copy, or run again."
+        ) from None
 
 
-def _number(value, annotation: str):
+def _number(value, annotation):
     return float(value) if str(annotation) == "float" and value is not None else value
 
 
@@ -368,7 +404,11 @@ def to_xarray(sol):
             "event_log_t": ("event", events.log_t),
             "event_neuron": ("event", events.neuron),
             "event_datum": ("event", events.datum),
-            "event_kind": ("event", events.kind),
+            "event_kind": (
+                "event",
+                events.code.astype(np.int8),
+                {"flag_values": list(range(len(KINDS))), "flag_meanings": " ".join(KINDS)},
+            ),
             "event_unique": ("event", events.unique),
         },
         coords={

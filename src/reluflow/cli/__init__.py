@@ -37,7 +37,9 @@ def _version(value: bool):
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; works after a command too.")] = False,
 ):
     pass

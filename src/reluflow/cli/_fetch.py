@@ -25,7 +25,9 @@ def mnist(folder: Path, source: str = SOURCE) -> Iterator[str]:
             continue
         content = _download(source + path.name)
         if _sum(content) != file.sha256:
-            raise ValueError(f"`{path.name}` must have the checksum {file.sha256[:12]}..., got another from `{source}`: try again.")
+            raise ValueError(
+                f"`{path.name}` must have the checksum {file.sha256[:12]}..., got another from `{source}`: try again."
+            )
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             part.write_bytes(content)
@@ -41,7 +43,9 @@ def _download(url: str) -> bytes:
             return answer.read()
     except (urllib.error.URLError, TimeoutError, OSError) as error:
         why = getattr(error, "reason", None) or error
-        raise ValueError(f"`{url}` must be reachable, got {why}: fetch it elsewhere and put it in the folder by hand.") from None
+        raise ValueError(
+            f"`{url}` must be reachable, got {why}: fetch it elsewhere and put it in the folder by hand."
+        ) from None
 
 
 def _sum(content: bytes) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from reluflow.cli._prediction import Class, Prediction, predict
 from reluflow.plot.run import log_norms
+from reluflow.solution import Solution
 
 
 class Fact(NamedTuple):
@@ -29,7 +31,7 @@ class Fact(NamedTuple):
 class Film:
     """A run on two orthogonal points with its prediction."""
 
-    sol: object
+    sol: Solution
     theory: Prediction
     log_scale: float
 
@@ -46,9 +48,9 @@ class Film:
 
     @property
     def saddle(self) -> float:
-        """A time between the two exits."""
+        """A frame between the two exits."""
         first, second = self.theory.classes
-        return 0.5 * (first.half + second.half)
+        return float(self.sol.t[np.searchsorted(self.sol.t, 0.5 * (first.half + second.half))])
 
     @property
     def end(self) -> float:
@@ -62,14 +64,14 @@ class Film:
         big = size > 1e-3 * size.max()
         square = float(np.sum(size**2 + np.exp(2 * final.log_scales[1]) * final.a**2))
         return [
-            Fact("1  alignment", "neurons that let go of a point", len(off), len(self.theory.crossings), 0),
-            Fact("", "the last of them, at t", float(off.t[-1]), self.theory.crossings[-1][0]),
-            Fact("2  first point", "leaves the saddle at 0, at t", self._half(first, second.loss), first.half),
-            Fact("", "loss at the second saddle", float(sol.loss_at(self.saddle)), second.loss),
-            Fact("3  second point", "leaves that saddle, at t", self._half(second, 0.0), second.half),
-            Fact("4  limit", "neurons left: a > 0", int(np.sum(big & (final.a > 0))), _count(self.theory, 1), 0),
-            Fact("", "neurons left: a < 0", int(np.sum(big & (final.a < 0))), _count(self.theory, -1), 0),
-            Fact("", "squared norm of the weights", square, self.theory.squared_norm, 7),
+            Fact("1 alignment", "crossings", len(off), len(self.theory.crossings), 0),
+            Fact("", "last crossing, at t", float(off.t[-1]), self.theory.crossings[-1][0]),
+            Fact("2 first point", "leaves the saddle 0, at t", self._half(first, second.loss), first.half),
+            Fact("", "loss at the next saddle", float(sol.loss_at(self.saddle)), second.loss),
+            Fact("3 second point", "leaves it, at t", self._half(second, 0.0), second.half),
+            Fact("4 limit", "neurons left, a > 0", int(np.sum(big & (final.a > 0))), _count(self.theory, 1), 0),
+            Fact("", "neurons left, a < 0", int(np.sum(big & (final.a < 0))), _count(self.theory, -1), 0),
+            Fact("", "squared norm of weights", square, self.theory.squared_norm, 7),
             Fact("", "loss", float(sol.loss[-1]), 0.0, 6),
         ]
 
@@ -89,18 +91,44 @@ class Film:
             lo, hi = float(t[i - 1]), float(t[i])
         return 0.5 * (lo + hi)
 
-    def times(self) -> np.ndarray:
-        """Times of the film's frames: dense where something happens, sparse where nothing does."""
+    @cached_property
+    def t(self) -> np.ndarray:
+        """Times of the film: dense where something happens; where nothing does, the run's own frames if it has many."""
         (a, b), (c, d) = self.windows
-        parts = [
-            np.linspace(0.0, self.aligned, 90),
-            np.linspace(self.aligned, a, 30)[1:],
-            np.linspace(a, b, 80)[1:],
-            np.linspace(b, c, 30)[1:] if c > b else np.empty(0),
-            np.linspace(max(b, c), min(d, self.end), 80)[1:],
-        ]
-        t = np.unique(np.concatenate(parts))
-        return t[t <= self.end]
+        dense = [np.linspace(0.0, self.aligned, 150), np.linspace(a, b, 110), np.linspace(c, min(d, self.end), 110)]
+        sparse = [self._sparse(self.aligned, a), self._sparse(b, c), self._sparse(d, self.end)]
+        return np.unique(np.concatenate([*dense, *sparse, [self.saddle, self.end]]))
+
+    def _sparse(self, lo: float, hi: float, count: int = 40) -> np.ndarray:
+        wanted, own = np.linspace(lo, max(lo, hi), count), self.sol.t
+        own = own[(own >= lo) & (own <= hi)]
+        return wanted if len(own) < count else own[np.searchsorted(own, wanted[:-1])]
+
+    @cached_property
+    def states(self) -> list:
+        return self.sol.at(self.t)
+
+    @cached_property
+    def log_norm(self) -> np.ndarray:
+        return log_norms(self.states)
+
+    @cached_property
+    def loss(self) -> np.ndarray:
+        """The loss at the film's times, from its states."""
+        data = self.sol.problem.data
+        f = np.stack([outputs(p, data.x) for p in self.states])
+        return np.mean(0.5 * (f - data.y) ** 2, axis=1)
+
+    def inside(self, lo: float, hi: float) -> np.ndarray:
+        """Which of the film's frames lie in [lo, hi]."""
+        return np.flatnonzero((self.t >= lo) & (self.t <= hi))
+
+
+def outputs(params, x: np.ndarray) -> np.ndarray:
+    """f(x) of a ReLU network with its log scales; what underflows is 0."""
+    log_w, log_a = params.log_scales
+    with np.errstate(under="ignore"):
+        return np.maximum(x @ params.w.T, 0.0) @ (params.a * np.exp(log_w + log_a))
 
 
 def _count(theory: Prediction, sign: int) -> int:

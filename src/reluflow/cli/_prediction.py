@@ -1,12 +1,14 @@
 r"""What theory predicts for orthogonal inputs, square loss and balanced weights of scale lambda = e^log_scale -> 0.
 
-While outputs are still 0 each neuron moves alone: c_k = <w, x_k> changes linearly in the clock eta = int |w| dt, and those with
-s y_k < 0 die at eta_k = n c_k / (|y_k| |x_k|^2). Afterwards |w_j| = lambda A_j e^{|D|t}, and each class is fitted along a logistic curve
+While outputs are still 0 each neuron moves alone: c_k = <w, x_k> changes linearly in the clock eta = int |w| dt, and
+those with s y_k < 0 die at eta_k = n c_k / (|y_k| |x_k|^2). Afterwards |w_j| = lambda A_j e^{|D| t}, and each class is
+fitted along a logistic curve:
 
-    D+ = (1/n) sum_{y_k > 0} y_k x_k,     u+(t) = u_inf / (1 + e^{-2|D+|(t - t+)}),     t+ = (log(1/lambda) + log(u_inf / V+) / 2) / |D+|,
+    D+ = (1/n) sum_{y_k > 0} y_k x_k,     u+(t) = u_inf / (1 + e^{-2 |D+| (t - t+)}),
+    t+ = (log(1/lambda) + log(u_inf / V+) / 2) / |D+|,     V+ = sum A_j^2
 
-V+ = sum A_j^2 over neurons with s = +1 that are active on the whole class; the same for the other class with -D-. Rows of one class
-must have one norm nu, then u_inf = n |D| / nu^2. (Boursier, Pillaud-Vivien, Flammarion 2022, with the times made exact.)
+over the neurons with s = +1 that are active on the whole class; the same for the other class with -D-. Rows of one
+class must have one norm nu, then u_inf = n |D| / nu^2. (Boursier, Pillaud-Vivien, Flammarion 2022, the times made exact.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What commands share on the screen: the console, progress after a second, numbers a person reads, errors as sentences."""
+"""What commands share on the screen: progress after a second, numbers a person reads, errors as sentences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def error(problem: Exception) -> None:
     if isinstance(problem, OSError) and problem.errno is not None:
         text = f"`{problem.filename}` could not be used: {(problem.strerror or 'unknown').lower()}."
     if not names & set(EXPECTED) or not text:
-        text = f"Something unforeseen went wrong ({type(problem).__name__}: {text}): run it again with `--debug` and report it."
+        text = (
+            f"Something unforeseen happened ({type(problem).__name__}: {text}): run again with `--debug` and report it."
+        )
     for line in text.split("\n"):
         console(stderr=True).print(Text.assemble(("error ", "bold red"), line))
 

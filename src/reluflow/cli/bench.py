@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; left out, all.", show_default=False)]
+Names = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; left out, all.", show_default=False)
+]
 Listing = Annotated[bool, typer.Option("--list", help="Only say which there are.")]
 
 
@@ -47,6 +49,9 @@ def bench(names: Names = None, listing: Listing = False) -> None:
     for name in names or list(found):
         typer.echo(f"== {name}")
         path = found[name]
-        failed |= subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], cwd=path.parents[1], check=False).returncode != 0
+        failed |= (
+            subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], cwd=path.parents[1], check=False).returncode
+            != 0
+        )
     if failed:
         raise typer.Exit(1)

@@ -50,7 +50,9 @@ def _data(source: str, texts: list[str] | None):
     mistakes: list = []
     table = _schema.tables()["data"]
     if source not in table.kinds:
-        raise ValueError(f"`{source}` is not a generator, nor a .csv, .npz or .toml file: {_schema.near(source, table.kinds)}")
+        raise ValueError(
+            f"`{source}` is not a generator, nor a .csv, .npz or .toml file: {_schema.near(source, table.kinds)}"
+        )
     filled = _schema.complete(table, {"kind": source, **given}, mistakes)
     if mistakes:
         raise ValueError("\n".join(m.sentence.replace("`data.", "`") + "." for m in mistakes).replace("?.", "?"))
@@ -68,11 +70,11 @@ def describe(data: Source, set_: Set = None, json_: Json = False) -> None:
 
 
 def _plain(found) -> dict:
-    from dataclasses import asdict, is_dataclass
+    from dataclasses import asdict
 
     from reluflow._schema import plain
 
-    return plain(found.to_dict() if hasattr(found, "to_dict") else asdict(found) if is_dataclass(found) else vars(found))
+    return plain(asdict(found))
 
 
 def make(

@@ -8,8 +8,12 @@ from typing import Annotated
 import typer
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key; may be repeated.")]
-Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The run folder to write; left out, runs/NAME-KEY.")]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key; may be repeated.")
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="The run folder to write; left out, runs/NAME-KEY.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]
 Verify = Annotated[Path | None, typer.Option("--verify", metavar="RUN", help="Recompute a saved run and compare.")]
 Template = Annotated[bool, typer.Option("--template", help="Print a commented experiment with every default.")]
@@ -109,7 +113,9 @@ def _folder(file: Path, key: str, out: Path | None) -> Path:
     while not home.exists():
         home = home.parent
     if not home.is_dir() or not os.access(home, os.W_OK):
-        raise PermissionError(f"`{out}` must be in a folder that you may write to, got `{home}`: choose another `--out`.")
+        raise PermissionError(
+            f"`{out}` must be in a folder that you may write to, got `{home}`: choose another `--out`."
+        )
     return out
 
 
@@ -149,7 +155,10 @@ def _summary(sol, out: Path) -> None:
     slope = problem.activation.slope
     table = _show.pairs()
     table.add_row("data", f"{problem.data.name or 'arrays'}: {problem.data.n} points in R^{problem.data.d}")
-    table.add_row("network", f"{problem.init.width} {'ReLU' if slope == 0 else f'leaky ReLU ({slope:g})'} neurons from e^{log_w.max():,.6g}")
+    table.add_row(
+        "network",
+        f"{problem.init.width} {'ReLU' if slope == 0 else f'leaky ReLU ({slope:g})'} neurons from e^{log_w.max():,.6g}",
+    )
     table.add_row("loss", f"{problem.reduction} {problem.loss}: {sol.loss[0]:.6g} → [bold]{_loss(sol)}[/bold]")
     table.add_row("time", f"0 … {_show.number(sol.t[-1], sol.log_t[-1])}")
     if got["squared_norm"] is not None:
@@ -175,7 +184,9 @@ def _verify(path: Path, json_: bool) -> None:
 
     old = rf.load(path)
     if old.experiment is None:
-        raise ValueError(f"`{path}` must hold an experiment to be verified, got a run made in Python: rerun it from a file.")
+        raise ValueError(
+            f"`{path}` must hold an experiment to be verified, got a run made in Python: rerun it from a file."
+        )
     with _show.progress("recomputing", quiet=json_) as tell:
         new = old.experiment.changed({"solve.throw": False}).run(progress=tell)
     rows = compare(old, new)
@@ -215,13 +226,15 @@ def compare(old, new) -> list[dict]:
         with np.errstate(invalid="ignore"):
             return {"what": what, "same": False, "difference": f"by up to {float(np.nanmax(np.abs(a - b))):.2g}"}
 
+    joined = lambda a, b: np.concatenate([a, np.asarray(b)[..., None]], axis=-1)
+    before, after = old.problem, new.problem
     return [
-        row("data", np.column_stack([old.problem.data.x, old.problem.data.y]), np.column_stack([new.problem.data.x, new.problem.data.y])),
-        row("initial weights", np.column_stack([old.problem.init.w, old.problem.init.a]), np.column_stack([new.problem.init.w, new.problem.init.a])),
+        row("data", joined(before.data.x, before.data.y), joined(after.data.x, after.data.y)),
+        row("initial weights", joined(before.init.w, before.init.a), joined(after.init.w, after.init.a)),
         row("frame times", old.log_t, new.log_t),
         row("loss", old.log_loss, new.log_loss),
-        row("weights", np.concatenate([old.w, old.a[..., None]], -1), np.concatenate([new.w, new.a[..., None]], -1)),
+        row("weights", joined(old.w, old.a), joined(new.w, new.a)),
         row("log scales", old.log_scale, new.log_scale),
         row("event times", old.events.log_t, new.events.log_t),
         row("event kinds", old.events.code, new.events.code),
-    ]  # fmt: skip
+    ]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from reluflow import _schema, _toml
-from reluflow._schema import EXAMPLES, NOTES, REQUIRED, Kind, Param, Table, plain
+from reluflow._schema import EXAMPLES, REQUIRED, Param, Table, note, plain
 
 # What the template itself runs; everything else it says is read off the signatures.
-START = {
+START: dict[str, dict] = {
     "data": {"kind": "two_points"},
     "init": {"kind": "balanced", "width": 60, "log_scale": -16.0, "seed": 0},
     "problem": {"loss": "square", "reduction": "mean", "train": "both"},
@@ -50,21 +50,21 @@ def _section(table: Table, start: dict) -> str:
         lines += [f"# {line}" for line in _wrapped(kind.summary)]
     for param in kind.params.values():
         if param.table is None:
-            lines.append(_line(param, start))
+            lines.append(_line(table, param, start))
     others = [k for k in table.kinds if k != name and k is not None]
     if others:
         lines.append("# Other kinds:")
     for other in others:
-        lines += _other(other, table.kinds[other])
+        lines += _other(table, other)
     return "\n".join(lines)
 
 
-def _line(param: Param, start: dict) -> str:
+def _line(table: Table, param: Param, start: dict) -> str:
     if param.name in start:
         text = f"{param.name} = {_toml.value(start[param.name])}"
     else:
         text = f"#: {_assignment(param)}"
-    return _beside(text, NOTES.get(param.name) or param.means)
+    return _beside(text, note(table, param))
 
 
 def _assignment(param: Param) -> str:
@@ -72,17 +72,17 @@ def _assignment(param: Param) -> str:
     return f"{param.name} = {'...' if value is None else _toml.value(plain(value))}"
 
 
-def _other(name: str, kind: Kind) -> list[str]:
+def _other(table: Table, name: str) -> list[str]:
+    kind = table.kinds[name]
     lines = [f'#: kind = "{name}"', *(f"#      {line}" for line in _wrapped(kind.summary, 108))]
     for param in kind.params.values():
-        note = NOTES.get(param.name) or param.means
         must = "must be given; " if param.required else ""
-        lines.append(_beside(f"#:     {_assignment(param)}", must + note))
+        lines.append(_beside(f"#:     {_assignment(param)}", must + note(table, param)))
     return lines
 
 
-def _beside(text: str, note: str) -> str:
-    return f"{text:<{COLUMN}} # {note}" if note else text
+def _beside(text: str, meaning: str) -> str:
+    return f"{text:<{COLUMN}} # {meaning}" if meaning else text
 
 
 def _wrapped(text: str, width: int = 112) -> list[str]:

@@ -12,11 +12,12 @@ from reluflow.kernels._jit import entry, glue, inner
 from reluflow.kernels.field import ASLEEP, DEAD, FRESH, OFF, ON, PINNED, SLID, SQUARE, copy, copy_rows, field, fill, log_loss, stiffness
 from reluflow.kernels.tableau import DENSE, E3, E5, STAGES, A, C
 
-RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM = 0, 1, 2, 3, 4, 5, 6
+RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM, QUIET = 0, 1, 2, 3, 4, 5, 6, 7
 
 # Places in the control arrays.
-CLOCK, STEP, END, RTOL, LOSS0, REST, NEAREST, RATE = 0, 1, 2, 3, 4, 5, 6, 7
+CLOCK, STEP, END, RTOL, LOSS0, REST, NEAREST, SPEED, PASSIVE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 N_STEPS, N_REJECTED, N_EVENTS, EV_USED, CK_USED, FR_NEXT, FR_USED, N_FIELDS, MODE, STRIDE, TICK = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+WAIT, N_JUMP_EVENTS = 11, 12
 # What a burst does first: bits from signs at t = 0, bits from the codes of a checkpoint, or nothing.
 START, RESTORE, GO_ON = 0, 1, 2
 
@@ -369,6 +370,8 @@ def first_release(pk, st, clock, h, hi, m0, P, tmp, K, wk, noises, idx):
 @inner
 def record(ev, ci, cf, j, k, kind, unique):
     row = ci[EV_USED]
+    if row >= ev.shape[0]:
+        return
     ev[row, 0] = cf[CLOCK]
     ev[row, 1] = j
     ev[row, 2] = k
@@ -674,6 +677,34 @@ def resting(pk, st, K, G, rest, wk):
 
 
 @inner
+def calm(pk, st, v, noises, cf):
+    """Whether the outputs stand still: neurons that matter rest, all others are too small to be seen. Sets cf[SPEED].
+
+    V = sum_j e^{2c} (2 |c'| + |q'| + |b'|), the speed of the outputs up to |x|, against 1e-15 and the rounding of the drive.
+    """
+    m = st.sign.size
+    r = pk.e.shape[1]
+    fast, slow, size, grain = 0.0, 0.0, 0.0, 0.0
+    for j in range(m):
+        if st.dead[j] != 0:
+            continue
+        e2c = np.exp(2.0 * st.y[m * r + m + j])
+        turn = 0.0
+        for i in range(j * r, (j + 1) * r):
+            turn += v[i] * v[i]
+        rate = e2c * (2.0 * abs(v[m * r + m + j]) + np.sqrt(turn) + abs(v[m * r + j]))
+        size += e2c
+        if st.y[m * r + m + j] < cf[PASSIVE]:
+            fast += rate
+        else:
+            slow += rate
+    for k in range(noises.size):
+        grain += noises[k]
+    cf[SPEED] = slow
+    return fast + slow <= 1e-15 + 0.3 * size * grain
+
+
+@inner
 def write_row(rows_y, rows_code, row, y, code):
     """Stores a state and its codes as one row."""
     for i in range(y.size):
@@ -762,6 +793,10 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             return REACHED
         if resting(pk, st, K, G, cf[REST], wk):
             return STATIONARY
+        if ci[WAIT] == 0 and pk.first == 0:
+            slide.noise(pk, st.y, m, r, wk, noises)
+            if calm(pk, st, K[0], noises, cf):
+                return QUIET
         if ci[EV_USED] + room > ev.shape[0] or ci[CK_USED] == ck_y.shape[0] or ci[FR_USED] == fr_f.size:
             return FLUSH
         copy_rows(u0, wk.u)
@@ -853,6 +888,7 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             fresh_field = True
             return FLUSH
         ci[N_STEPS] += 1
+        ci[WAIT] = max(0, ci[WAIT] - 1)
         if event:
             for j in range(m):
                 q0[j] = norm_q(st.y, j, r)

@@ -1,4 +1,4 @@
-"""The project's colours. Red and blue are told apart by every common kind of colour vision; theory is always the same gold."""
+"""The project's colours: red and blue for the signs, which every common kind of colour vision tells apart, gold for theory."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reluflow.plot.palette import DATA, FAINT, INK, PLUS, sign_colours
+from reluflow.plot.palette import DATA, FAINT, INK, sign_colours
 
 
 def loss(ax, sol, t=None, **line) -> None:
@@ -22,10 +22,16 @@ def norms(ax, sol, t=None, **line) -> None:
 
 def directions(ax, sol, t, **line) -> None:
     """The angle of w_j in degrees, for data in the plane; turning is drawn without jumps at 180 degrees."""
-    w = np.stack([p.w for p in sol.at(np.asarray(t, float))])
-    angle = np.rad2deg(np.unwrap(np.arctan2(w[..., 1], w[..., 0]), axis=0))
+    angle = angles(sol.at(np.asarray(t, float)))
     for j, colour in enumerate(sign_colours(sol.sign[0])):
         ax.plot(t, angle[:, j], **{"color": colour, "lw": 0.9, "alpha": 0.75, **line})
+
+
+def angles(states) -> np.ndarray:
+    """Angles of the w_j of a list of `Params` in degrees, (times, width): continuous, and in (-180, 180] at the end."""
+    w = np.stack([p.w for p in states])
+    angle = np.rad2deg(np.unwrap(np.arctan2(w[..., 1], w[..., 0]), axis=0))
+    return angle - 360.0 * np.ceil((angle[-1] - 180.0) / 360.0)
 
 
 def log_norms(states) -> np.ndarray:
@@ -51,6 +57,3 @@ def function(ax, data, params, grid, *, slope: float = 0.0, neurons: bool = True
         ax.scatter(kink[shown], (np.sign(params.a) * size)[shown], c=colours[shown], s=16, alpha=0.75, lw=0, zorder=3)
     ax.scatter(data.x[:, 0], data.y, s=70, c=DATA, marker="X", edgecolors="white", lw=1.0, zorder=4)
     ax.set_xlim(grid[0], grid[-1])
-
-
-__all__ = ["PLUS", "directions", "function", "log_norms", "loss", "norms"]

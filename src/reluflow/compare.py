@@ -1,0 +1,212 @@
+"""Where descent parts from the flow: the same problem both ways, on the same times.
+
+    gap(t) = max_i |f_i^descent - f_i^flow|       parted: the first iteration with gap > tol max(1, max_i |y_i|)
+
+Bits differ where descent's s'(<w_j, x_i>) is not the flow's; a datum on which the flow slides is not counted, descent switches
+there back and forth by nature. A flip is a neuron whose a_j has another sign at the end than at the start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from reluflow._checks import number, whole
+from reluflow.descent import Descent
+from reluflow.flow import Flow
+from reluflow.phases import Phase, Phases
+from reluflow.problem import Problem
+from reluflow.solution import Solution
+from reluflow.solve import Limits, solve
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A flow and a descent of one problem. `t`, `loss_flow`, `loss_descent`, `gap`, `bits` are columns over common times."""
+
+    flow: Solution
+    descent: Solution
+    tol: float
+    t: np.ndarray
+    loss_flow: np.ndarray
+    loss_descent: np.ndarray
+    gap: np.ndarray  # largest difference of an output
+    bits: np.ndarray  # how many of the width * n bits differ
+    parted: float | None  # first time the outputs differ by more than `tol` max(1, max |y|); None: never
+
+    @cached_property
+    def phases(self) -> tuple[Phases, Phases]:
+        """The phases of the flow and of the descent."""
+        return self.flow.phases(), self.descent.phases()
+
+    @cached_property
+    def shifts(self) -> list[tuple[Phase, Phase | None, float | None]]:
+        """(the flow's phase, descent's phase of the same kind and number, how much later descent enters it)."""
+        mine, theirs = self.phases
+        seen: dict[str, int] = {}
+        rows: list[tuple[Phase, Phase | None, float | None]] = []
+        for p in mine:
+            k = seen[p.kind] = seen.get(p.kind, -1) + 1
+            same = theirs[p.kind]
+            q = same[k] if k < len(same) else None
+            rows.append((p, q, None if q is None else q.start - p.start))
+        return rows
+
+    @cached_property
+    def flips(self) -> np.ndarray:
+        """Neurons whose output weight changed sign in descent from start to end."""
+        return _flipped(self.descent)
+
+    @cached_property
+    def flow_flips(self) -> np.ndarray:
+        """The same in the flow, where only unbalanced neurons can."""
+        return _flipped(self.flow)
+
+    @cached_property
+    def trapped(self) -> bool:
+        """True when descent ends on a plateau that the flow has left for a smaller loss."""
+        last = self.phases[1][-1]
+        return last.kind == "plateau" and self.loss_flow[-1] < 0.9 * self.loss_descent[-1]
+
+    def summary(self) -> str:
+        """What happened, in sentences."""
+        end, n_bits = self.t[-1], self.bits.size and int(np.max(self.bits))
+        said = [
+            f"Descent with step {self.descent.method.step:g} against the flow at rtol {self.flow.method.rtol:g}, up to t = {end:.6g} "
+            f"({self.descent.stats.steps} iterations)."
+        ]
+        if self.parted is None:
+            said.append(f"They stay together: outputs differ by {np.max(self.gap):.2g} at most.")
+        else:
+            said.append(
+                f"They part at t = {self.parted:.6g}, where outputs first differ by more than {self.threshold:.2g}; "
+                f"the largest difference is {np.max(self.gap):.3g}."
+            )
+        if self.trapped:
+            last = self.phases[1][-1]
+            left = [p for p in self.phases[0]["plateau"] if abs(p.loss - last.loss) <= 0.02 * last.loss]
+            passes = f" leaves it at t = {left[-1].end:.6g} and" if left else ""
+            said.append(
+                f"Descent is trapped: from t = {last.start:.6g} on it rests at loss {last.loss:.6g}, a saddle, "
+                f"while the flow{passes} has loss {self.loss_flow[-1]:.6g} at the end."
+            )
+        else:
+            said.append(f"At the end the losses are {self.loss_descent[-1]:.6g} (descent) and {self.loss_flow[-1]:.6g} (flow).")
+        width = self.flow.problem.init.width
+        both = f", and {len(self.flow_flips)} in the flow" if len(self.flow_flips) else "; in the flow none did"
+        flips = f"{len(self.flips)} of {width} output weights changed sign in descent{both}"
+        said.append((flips if len(self.flips) else "No output weight changed sign in descent") + ".")
+        said.append(f"At most {n_bits} of {width * self.flow.problem.data.n} activation bits differ at one time.")
+        moved = [f"{p.kind} {shift:+.3g}" for p, _, shift in self.shifts if shift is not None and p.start > 0]
+        if moved:
+            said.append("Descent enters the flow's phases later by: " + ", ".join(moved) + ".")
+        missing = [p.kind for p, q, _ in self.shifts if q is None]
+        if missing:
+            said.append(f"It has no {' and no '.join(missing)} to match the flow's last.")
+        return " ".join(said)
+
+    @property
+    def threshold(self) -> float:
+        """The difference of outputs that counts as parting."""
+        return self.tol * max(1.0, float(np.max(np.abs(self.flow.problem.data.y))))
+
+    def __repr__(self) -> str:
+        lines = [f"{'t':>12}{'loss (flow)':>16}{'loss (descent)':>16}{'output gap':>14}{'bits':>8}"]
+        for k in np.unique(np.linspace(0, len(self.t) - 1, 9).astype(int)):
+            row = f"{self.t[k]:>12.6g}{self.loss_flow[k]:>16.8g}{self.loss_descent[k]:>16.8g}{self.gap[k]:>14.3g}{self.bits[k]:>8d}"
+            lines.append(row)
+        lines += ["", f"{'phase':<12}{'flow from':>12}{'descent from':>14}{'shift':>12}{'flow loss':>14}{'descent loss':>14}"]
+        for p, q, shift in self.shifts:
+            other = f"{'-':>14}{'-':>12}" if q is None else f"{q.start:>14.6g}{shift:>12.3g}"
+            lines.append(f"{p.kind:<12}{p.start:>12.6g}{other}{p.loss:>14.6g}{'-' if q is None else format(q.loss, '.6g'):>14}")
+        return "\n".join([*lines, "", self.summary()])
+
+    def figure(self):
+        """Losses, output gap and differing bits over time, as a matplotlib figure."""
+        from matplotlib.figure import Figure
+
+        fig = Figure(figsize=(7.0, 7.5), layout="constrained")
+        top, middle, bottom = fig.subplots(3, 1, sharex=True)
+        top.semilogy(self.t, self.loss_flow, color="C0", label="flow")
+        top.semilogy(self.t, self.loss_descent, color="C3", ls="--", label=f"descent, step {self.descent.method.step:g}")
+        top.set_ylabel("loss")
+        middle.semilogy(self.t, np.maximum(self.gap, 1e-17), color="k", lw=1)
+        middle.axhline(self.threshold, color="0.6", lw=0.8)
+        middle.set_ylabel("largest output gap")
+        bottom.step(self.t, self.bits, where="post", color="k", lw=1)
+        bottom.set_ylabel("bits that differ")
+        bottom.set_xlabel("t")
+        for k, when in enumerate(self.descent.events["sign"].t):
+            bottom.axvline(when, color="C3", lw=0.6, label="sign of some $a_j$ flips" if k == 0 else None)
+        for axes in (top, middle, bottom):
+            if self.parted is not None:
+                axes.axvline(self.parted, color="C1", lw=0.8, ls=":", label="they part" if axes is top else None)
+        top.legend(frameon=False)
+        if len(self.descent.events["sign"]):
+            bottom.legend(frameon=False)
+        return fig
+
+
+def _flipped(sol: Solution) -> np.ndarray:
+    _, y, _ = sol._checkpoints
+    _, b, _ = sol._split(y[[0, -1]])
+    return np.flatnonzero(b[0] * b[1] < 0)
+
+
+def compare(
+    problem: Problem,
+    step: float,
+    t1: float,
+    *,
+    rtol: float = 1e-8,
+    tol: float = 1e-2,
+    points: int = 400,
+    limits: Limits | None = None,
+    progress=None,
+) -> Comparison:
+    """Runs `problem` up to t1 by the flow and by descent with `step`, and finds where they part.
+
+    `points` common times, half of them equally spaced and half geometrically, are iterations of the descent; `tol` times
+    max(1, max |y|) is the difference of outputs that counts as parting.
+    """
+    tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
+    points = whole("points", points, least=2, hint="the start and the end are always among them")
+    method = Descent(step)
+    descent = solve(problem, method, t1, limits=limits, progress=progress)
+    flow = solve(problem, Flow(rtol), t1, limits=limits, progress=progress)
+    last = int(method.iteration(t1))
+    half = max(2, points // 2)
+    counts = np.unique(np.rint(np.r_[np.linspace(0, last, half), np.geomspace(1, max(last, 2), half)])).astype(int)
+    counts = counts[counts <= last]
+    t = counts * step
+    (f, loss_f, bits_f, slid), (g, loss_g, bits_g, _) = _columns(flow, t), _columns(descent, t)
+    gap = np.max(np.abs(f - g), axis=1)
+    differ = np.sum((bits_f != bits_g) & ~slid, axis=(1, 2))
+    found = Comparison(flow, descent, tol, t, loss_f, loss_g, gap, differ, None)
+    beyond = np.flatnonzero(gap > found.threshold)
+    if len(beyond):
+        lo, hi = counts[max(beyond[0] - 1, 0)], counts[beyond[0]]
+        object.__setattr__(found, "parted", float(_first(flow, descent, step, lo, hi, found.threshold) * step))
+    return found
+
+
+def _columns(sol: Solution, t: np.ndarray):
+    """(outputs, loss, bits, where they are slid) at times t, from one replay."""
+    clock, _ = sol._clock(t, None)
+    states = sol._replay(clock)
+    f, logs, bits = sol._machine.look(*states, bits=True)
+    return sol._to_data(f), np.exp(logs), sol._bits_to_data(bits), sol._slid(states[2])
+
+
+def _first(flow, descent, step, lo: int, hi: int, threshold: float) -> int:
+    """The first iteration after lo at which the outputs differ by more than the threshold, as far as 17 cuts at a time show it."""
+    while hi - lo > 1:
+        cuts = np.unique(np.linspace(lo, hi, 17).astype(int))
+        gap = np.max(np.abs(flow.outputs_at(cuts * step) - descent.outputs_at(cuts * step)), axis=1)
+        k = int(np.argmax(gap > threshold))
+        if k == 0:
+            return int(cuts[0])
+        lo, hi = int(cuts[k - 1]), int(cuts[k])
+    return hi

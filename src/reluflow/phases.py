@@ -1,0 +1,275 @@
+r"""Training as a sequence of phases: alignment, growth, plateaus, convergence.
+
+    alignment     from the start, while max_i |f_i| <= tol max_i |y_i|
+    plateau       |dL/dt| T < L / 100, T the longest growth time of a neuron that grew
+    growth        between those: neurons grow and the loss falls
+    convergence   the last growth, once the loss is 1% of what it was at its start; and the tail of an exponential loss
+
+A neuron's size is |a_j| |w_j|, its growth time 2 over the largest rate of the logarithm of its size. dL/dt is taken over T/10, so
+that the chatter of descent on an activation surface does not count as motion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reluflow._checks import number
+
+SLOW = 0.01  # of the loss in one growth time
+SHARE = 1e-3  # of the largest neuron, or of the largest growth: below it a neuron does not count
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase. `loss` (and `log_loss`) is the saddle's for alignment and plateaus, else the loss at the end; `neurons` are those that grew.
+
+    `half` is when a growth has done half of its work: the loss midway between the saddle before and what comes after.
+    """
+
+    kind: str
+    start: float
+    end: float
+    log_start: float
+    log_end: float
+    log_loss: float
+    neurons: tuple[int, ...] = ()
+    half: float | None = None
+
+    @property
+    def loss(self) -> float:
+        return float(np.exp(self.log_loss))
+
+
+class Phases(tuple):
+    """The phases of a run in order; prints as a table. `phases["plateau"]` picks a kind."""
+
+    def __getitem__(self, which):
+        if isinstance(which, str):
+            return Phases(p for p in self if p.kind == which)
+        return tuple.__getitem__(self, which)
+
+    def __repr__(self) -> str:
+        lines = [f"{'phase':<12}{'start':>12}{'end':>12}{'half':>12}{'loss':>12}  neurons that grew"]
+        for p in self:
+            half = "" if p.half is None else f"{p.half:.6g}"
+            start, end = _time_text(p.start, p.log_start), _time_text(p.end, p.log_end)
+            lines.append(f"{p.kind:<12}{start:>12}{end:>12}{half:>12}{_loss_text(p.log_loss):>12}  {_list_text(p.neurons)}".rstrip())
+        return "\n".join(lines)
+
+
+def _time_text(t: float, log_t: float) -> str:
+    return f"{t:.6g}" if np.isfinite(t) else f"e^{log_t:.6g}"
+
+
+def _loss_text(log_loss: float) -> str:
+    return f"{np.exp(log_loss):.6g}" if log_loss > -700 or log_loss == -np.inf else f"e^{log_loss:.6g}"
+
+
+def _list_text(neurons) -> str:
+    if len(neurons) > 8:
+        return f"{len(neurons)}: {', '.join(map(str, neurons[:6]))}, ..."
+    return ", ".join(map(str, neurons))
+
+
+class Track:
+    """A run on a grid of clock values that can be made finer: times, log losses, largest outputs, log sizes of neurons."""
+
+    def __init__(self, sol):
+        self.sol = sol
+        marks, y, code = sol._checkpoints
+        self.columns = self._look(marks[:, 0].copy(), y, code)
+
+    def _look(self, clock, y, code):
+        sol = self.sol
+        f, logs, _ = sol._machine.look(clock, y, code)
+        q, b, c = sol._split(y)
+        with np.errstate(divide="ignore"):
+            size = 2.0 * c + np.log(np.abs(b)) + np.log(np.linalg.norm(q, axis=-1))
+        top = np.max(np.abs(f), axis=1) if f.shape[1] else np.zeros(len(clock))
+        # Beyond 1e300 nothing but the end matters, and differences of infinities would.
+        return clock, np.minimum(sol._time.times(clock)[0], 1e300), logs, top, size
+
+    def at(self, clock):
+        """The same columns at any clock values."""
+        return self._look(*self.sol._replay(np.atleast_1d(np.asarray(clock, float))))
+
+    def thin(self, gap: float):
+        """Drops points closer than `gap` to the one before; the last stays."""
+        t = self.columns[1]
+        keep, last = [0], t[0]
+        for k in range(1, len(t) - 1):
+            if t[k] - last >= gap:
+                keep.append(k)
+                last = t[k]
+        if len(t) > 1:
+            keep.append(len(t) - 1)
+        self.columns = tuple(col[keep] for col in self.columns)
+
+    def refine(self, gap: float, most: int = 2000):
+        """Halves intervals over which the loss moves by more than a tenth and that are longer than `gap`."""
+        for _ in range(8):
+            clock, t, logs, _, _ = self.columns
+            with np.errstate(invalid="ignore"):
+                wide = (np.abs(np.diff(logs)) > 0.1) & (np.diff(t) > gap) & (np.exp(logs[:-1]) > 1e-12 * np.exp(logs[0]))
+            middle = self.sol._time.of(0.5 * (t[:-1] + t[1:])[wide])
+            middle = np.setdiff1d(middle, clock)
+            if len(middle) == 0 or len(clock) + len(middle) > most:
+                return
+            new = self.at(middle)
+            order = np.argsort(np.concatenate([clock, new[0]]), kind="stable")
+            self.columns = tuple(np.concatenate([a, b])[order] for a, b in zip(self.columns, new, strict=True))
+
+
+def longest_growth_time(t, size) -> float:
+    """T: over the neurons that end up mattering and grew by a factor e or more, the longest 2 / (largest rate of log size)."""
+    peak = np.max(size, axis=0)
+    matter = peak > np.max(peak) + np.log(SHARE)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rise = np.diff(size, axis=0)
+        rate = rise / np.diff(t)[:, None]
+    rate = np.max(np.where(np.isfinite(rate), rate, -np.inf), axis=0, initial=-np.inf)
+    grew = matter & (peak - size[0] > 1.0) & (rate > 0)
+    return float(2.0 / np.min(rate[grew])) if np.any(grew) else np.inf
+
+
+def phases(sol, tol: float = 1e-2) -> Phases:
+    """The phases of a flow or a descent; `tol` is the share of max |y| below which outputs count as nothing."""
+    tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
+    track = Track(sol)
+    small = tol * float(np.max(np.abs(sol.problem.data.y), initial=0.0))
+    clock, t, logs, top, size = track.columns
+    T = longest_growth_time(t, size)
+    if len(t) < 2 or np.all(top <= small):
+        return Phases([_phase(sol, track, "alignment", clock[0], clock[-1], logs[0])])
+    gap = T if np.isfinite(T) else t[-1] / 100
+    track.thin(0.02 * gap)
+    track.refine(0.1 * gap)
+    clock, t, logs, top, size = track.columns
+
+    edges, kinds = [clock[0]], []
+    first = int(np.argmax(top > small))
+    if first > 0:
+        edges.append(_crossing(lambda c: track.at(c)[3] - small, clock[first - 1], clock[first]))
+        kinds.append("alignment")
+    delta = 0.05 * gap
+
+    def quiet(c):
+        """Positive where the loss moves by less than SLOW in a growth time."""
+        at = np.minimum(sol._time.times(c)[0], 1e300)
+        lo, hi = np.maximum(at - delta, 0.0), np.minimum(at + delta, t[-1])
+        a, b = track.at(sol._time.of(lo)), track.at(sol._time.of(hi))
+        return SLOW - np.abs(a[2] - b[2]) / np.maximum(b[1] - a[1], 1e-300) * T
+
+    k0 = max(first - 1, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pace = np.abs(np.diff(logs)) / np.diff(t) * T
+    pace = np.where(np.isnan(pace), 0.0, pace)  # a perfect fit stays one
+    slow = pace[k0:] < SLOW
+    slow = _without_blips(slow, np.diff(t)[k0:], 0.1 * gap)
+    if kinds:
+        slow[0] = False
+    k = 0
+    while k < len(slow):
+        end = k
+        while end < len(slow) and slow[end] == slow[k]:
+            end += 1
+        kinds.append("plateau" if slow[k] else "growth")
+        if end < len(slow):
+            entering = -1.0 if slow[k] else 1.0
+            at = _crossing(lambda c, way=entering: way * quiet(c), clock[k0 + end - 1], clock[k0 + end + 1])
+            edges.append(max(edges[-1], at))
+        else:
+            edges.append(clock[-1])
+        k = end
+    return _told(sol, track, edges, kinds)
+
+
+def _without_blips(flags, length, least):
+    """Runs of equal flags shorter than `least` join what is before them (the first: what is after)."""
+    flags = flags.copy()
+    k = 0
+    while k < len(flags):
+        end = k
+        while end < len(flags) and flags[end] == flags[k]:
+            end += 1
+        if np.sum(length[k:end]) < least and not (k == 0 and end == len(flags)):
+            flags[k:end] = flags[k - 1] if k > 0 else flags[end]
+        k = end
+    return flags
+
+
+def _crossing(value, lo: float, hi: float) -> float:
+    """Where `value` (of clock values) changes sign between lo and hi: the bracket cut in 16 twice, then a straight line."""
+    low = high = 0.0
+    for _ in range(2):
+        cuts = np.linspace(lo, hi, 17)
+        found = value(cuts)
+        changed = np.flatnonzero(np.sign(found[1:]) != np.sign(found[0]))
+        if len(changed) == 0:
+            return float(lo if found[0] > 0 else hi)
+        k = changed[0]
+        lo, hi, low, high = cuts[k], cuts[k + 1], found[k], found[k + 1]
+    share = low / (low - high)
+    return float(lo + (hi - lo) * share) if 0.0 <= share <= 1.0 else float(hi)
+
+
+def _phase(sol, track, kind, lo, hi, log_loss, neurons=(), half=None) -> Phase:
+    t, log_t = sol._time.times(np.array([lo, hi]))
+    return Phase(kind, float(t[0]), float(t[1]), float(log_t[0]), float(log_t[1]), float(log_loss), tuple(neurons), half)
+
+
+def _grew(before, after) -> np.ndarray:
+    """Neurons that at least doubled and whose gain counts beside the largest gain."""
+    gain = np.exp(after) - np.exp(before)
+    return np.flatnonzero((after - before > np.log(2.0)) & (gain > SHARE * np.max(gain)))
+
+
+def _told(sol, track, edges, kinds) -> Phases:
+    """Phases from their edges: convergence split off, losses, neurons and half-times filled in."""
+    clock, t, logs, _, _ = track.columns
+    ends = track.at(np.array(edges))
+    if kinds[-1] == "plateau" and sol.problem.tailed and _fitted(sol):
+        kinds[-1] = "convergence"
+    elif kinds[-1] == "plateau" and ends[2][-1] < ends[2][0] + np.log(1e-16):
+        kinds[-1] = "convergence"
+    elif kinds[-1] == "growth" and ends[2][-1] < ends[2][-2] + np.log(0.01):
+        level = ends[2][-2] + np.log(0.01)
+        inside = np.flatnonzero((clock > edges[-2]) & (logs <= level))
+        lo = max(edges[-2], clock[inside[0] - 1])
+        edges = [*edges[:-1], _crossing(lambda c: level - track.at(c)[2], lo, clock[inside[0]]), edges[-1]]
+        kinds = [*kinds, "convergence"]
+        ends = track.at(np.array(edges))
+    saddle = []
+    for k, kind in enumerate(kinds):
+        within = (clock >= edges[k]) & (clock <= edges[k + 1])
+        if kind == "plateau" and np.sum(within) > 1:
+            i = np.flatnonzero(within)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                pace = np.abs(np.diff(logs[i])) / np.diff(t[i])
+            saddle.append(logs[i[int(np.nanargmin(pace))]] if np.any(np.isfinite(pace)) else logs[i[-1]])
+        else:
+            saddle.append(ends[2][0] if kind == "alignment" else ends[2][k + 1])
+    rows = []
+    for k, kind in enumerate(kinds):
+        neurons, half = (), None
+        if kind in ("growth", "convergence"):
+            neurons = _grew(ends[4][k], ends[4][k + 1]).tolist()
+        if kind == "growth":
+            start = saddle[k - 1] if k > 0 else ends[2][0]
+            after = saddle[k + 1] if k + 1 < len(kinds) else ends[2][-1]
+            level = np.log(0.5 * (np.exp(start) + np.exp(after)))
+            i = np.flatnonzero((clock > edges[k]) & (logs <= level))
+            if len(i) and i[0] > 0:
+                at = _crossing(lambda c, level=level: level - track.at(c)[2], clock[i[0] - 1], clock[i[0]])
+                half = float(sol._time.times(at)[0])
+        rows.append(_phase(sol, track, kind, edges[k], edges[k + 1], saddle[k], neurons, half))
+    return Phases(rows)
+
+
+def _fitted(sol) -> bool:
+    """Whether every datum is on its right side at the end."""
+    marks, y, code = sol._checkpoints
+    f, _, _ = sol._machine.look(marks[-1:, 0].copy(), y[-1:], code[-1:])
+    return bool(np.all(sol._machine.pk.y * f[0] > 0))

@@ -1,0 +1,102 @@
+"""How a run behaves: limits, interruption, progress, memory, honesty about itself."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+
+
+def long_problem(width=60):
+    # Thousands of steps: the final approach to zero loss of the five points.
+    return rf.Problem(rf.data.five_points(), rf.init.balanced(width, 2, log_scale=-11.0, seed=0))
+
+
+def test_limits_stop_a_run_with_their_own_outcome():
+    for limits, outcome in [
+        (rf.Limits(steps=50), rf.Outcome.STEP_LIMIT),
+        (rf.Limits(events=20), rf.Outcome.EVENT_LIMIT),
+        (rf.Limits(seconds=1e-4), rf.Outcome.TIME_LIMIT),
+    ]:
+        sol = rf.solve(long_problem(), t1=600.0, limits=limits, throw=False)
+        assert sol.outcome is outcome and not sol.outcome.success
+        assert 0 <= sol.t[-1] < 600.0
+        np.testing.assert_allclose(sol.loss_at(sol.t[-1]), sol.loss[-1], rtol=1e-12)
+        with pytest.raises(rf.SolveError, match="limit") as caught:
+            rf.solve(long_problem(), t1=600.0, limits=limits)
+        assert caught.value.solution.outcome is outcome
+
+
+def test_ctrl_c_returns_what_was_computed():
+    rf.solve(long_problem(), t1=1.0)  # compiled before the clock starts
+    sent = []
+
+    def interrupt():
+        sent.append(time.perf_counter())
+        signal.raise_signal(signal.SIGINT)
+
+    problem = rf.Problem(rf.data.random_points(30, 20, seed=0), rf.init.balanced(200, 20, log_scale=-5.0, seed=0))
+    timer = threading.Timer(0.3, interrupt)
+    timer.start()
+    sol = rf.solve(problem, rf.Flow(rtol=1e-13), t1=1e9)
+    back = time.perf_counter() - sent[0]
+    assert sol.outcome is rf.Outcome.INTERRUPTED
+    assert len(sol.t) > 1 and np.all(np.isfinite(sol.loss))
+    assert back < 2.0  # 0.2 s on an idle machine; a gross regression is an unbounded burst
+
+
+def test_progress_is_told_and_grows():
+    seen = []
+    rf.solve(rf.Problem(rf.data.random_points(20, 10, seed=1), rf.init.balanced(100, 10, log_scale=-2.0, seed=0)),
+             rf.Flow(rtol=1e-12), t1=200.0, progress=seen.append, limits=rf.Limits(seconds=1.0), throw=False)
+    assert len(seen) >= 2
+    fractions = [p.fraction for p in seen]
+    assert fractions == sorted(fractions) and 0 < fractions[0] <= 1
+    assert seen[-1].steps > 0 and seen[-1].seconds > 0
+
+
+def test_memory_is_bounded_by_what_was_asked():
+    sol = rf.solve(long_problem(), rf.Flow(rtol=1e-9), save=rf.Save(memory="100 kB"))
+    held = sum(a.nbytes for a in sol._checkpoints)
+    assert sol.stats.steps > 500 and held <= 1.2 * 100_000
+
+
+def test_the_run_knows_its_own_error():
+    loose = rf.solve(long_problem(), rf.Flow(rtol=1e-4), t1=600.0).stats
+    tight = rf.solve(long_problem(), rf.Flow(rtol=1e-10), t1=600.0).stats
+    assert tight.energy_error < 1e-8 < 1e-2
+    assert loose.energy_error > tight.energy_error
+    assert loose.energy_error < 100 * 1e-4
+
+
+def test_a_solution_prints_as_one_honest_line():
+    text = repr(rf.solve(long_problem(), t1=600.0))
+    assert "\n" not in text
+    for part in ("t = 0..600", "steps", "events", "slides", "loss", "reached its end time"):
+        assert part in text
+
+
+def test_the_same_input_gives_the_same_bits():
+    a, b = (rf.solve(long_problem(), t1=300.0) for _ in range(2))
+    np.testing.assert_array_equal(a.loss, b.loss)
+    np.testing.assert_array_equal(a.events.t, b.events.t)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "logistic2", "exponential"])
+def test_separable_data_train_to_t_1e100(loss):
+    data = rf.Data([[1.0, 0.2], [0.3, 1.0], [-1.0, 0.5]], [1.0, -1.0, 1.0])
+    sol = rf.solve(rf.Problem(data, rf.init.balanced(8, 2, log_scale=-3.0, seed=1), loss=loss), log_t1=np.log(10.0) * 100)
+    assert sol.outcome is rf.Outcome.REACHED
+    assert sol.log_t[-1] == pytest.approx(np.log(10.0) * 100, rel=1e-12)
+    # The loss falls like 1/(t log t) up to constants.
+    assert sol.log_loss[-1] + sol.log_t[-1] == pytest.approx(-np.log(sol.log_t[-1]), abs=3.0)
+    assert np.all(np.diff(sol.log_loss) < 1e-6)
+
+
+def test_a_network_whose_neurons_are_all_dead_rests_at_once():
+    init = rf.Params([[-1.0, -1.0]], [np.sqrt(2.0)])
+    sol = rf.solve(rf.Problem(rf.Data([[1.0, 0.5]], [1.0]), init))
+    assert sol.outcome is rf.Outcome.STATIONARY and sol.events.counts() == {"dead": 1}

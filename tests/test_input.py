@@ -1,0 +1,73 @@
+"""Bad input gets one sentence: the rule, the value, the way out."""
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+
+X, Y = [[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0]
+
+
+def problem(**changes):
+    return rf.Problem(rf.Data(X, Y), rf.init.balanced(3, 2, log_scale=-2.0), **changes)
+
+
+CASES = {
+    "nan data": (lambda: rf.Data([[1.0, np.nan]], [1.0]), r"`x` must be finite, got nan at index \(0, 1\)"),
+    "infinite label": (lambda: rf.Data([[1.0]], [np.inf]), r"`y` must be finite, got inf at index \(0,\)"),
+    "flat x": (lambda: rf.Data([1.0, 2.0], Y), r"`x` must have 2 dimension\(s\), got shape \(2,\): give one row per data point"),
+    "words": (lambda: rf.Data("abc", Y), r"`x` must be an array of real numbers, got str"),
+    "label count": (lambda: rf.Data(X, [1.0]), r"`y` must have one label per row of `x`, got 1 for 2 rows"),
+    "no rows": (lambda: rf.Data(np.zeros((0, 2)), []), r"at least one row and one column, got shape \(0, 2\)"),
+    "labels for logistic": (
+        lambda: rf.Problem(rf.Data(X, [1.0, 0.5]), rf.init.balanced(3, 2), loss="logistic"),
+        r"Labels must be \+1 or -1 for the logistic loss, got 0.5: relabel",
+    ),
+    "width 0": (lambda: rf.init.balanced(0, 2), r"`width` must be a whole number >= 1, got 0: a network needs"),
+    "scale overflows": (lambda: rf.init.balanced(3, 2, log_scale=400.0), r"`log_scale` must lie in \[-1000000, 300\], got 400"),
+    "scale per neuron": (lambda: rf.Params([[1.0]], [1.0], log_scale=[0.0, 1.0]), r"`log_scale` must be one number or one per neuron \(1\)"),
+    "dimension": (lambda: rf.Problem(rf.Data(X, Y), rf.init.balanced(3, 5)), r"`init` must have the data's dimension, got 5 for d = 2"),
+    "unknown loss": (lambda: problem(loss="logistc"), r"`loss` must be one of .*, got 'logistc': did you mean `logistic`\?"),
+    "unknown reduction": (lambda: problem(reduction="men"), r"`reduction` must be one of 'mean', 'sum', got 'men': did you mean `mean`\?"),
+    "slope": (lambda: rf.LeakyReLU(1.5), r"`slope` must be in \[0, 1\], got 1.5: 0 is ReLU"),
+    "tiny first layer": (
+        lambda: rf.Problem(rf.Data(X, Y), rf.init.balanced(3, 2, log_scale=-701.0), train="first"),
+        r"`log_scale` must be >= -700 when only the first layer is trained, got -701",
+    ),
+    "rtol too small": (lambda: rf.Flow(rtol=1e-14), r"`rtol` must be in \[1e-13, 1e-2\], got 1e-14: 1e-8 suits"),
+    "rtol too large": (lambda: rf.Flow(rtol=0.1), r"`rtol` must be in \[1e-13, 1e-2\], got 0.1"),
+    "t1 zero": (lambda: rf.solve(problem(), t1=0.0), r"`t1` must be positive and finite, got 0.0: time starts at 0"),
+    "t1 infinite": (lambda: rf.solve(problem(), t1=np.inf), r"`t1` must be positive and finite, got inf"),
+    "t1 twice": (lambda: rf.solve(problem(), t1=1.0, log_t1=0.0), r"Give `t1` or `log_t1`, not both"),
+    "endless tail": (
+        lambda: rf.solve(problem(loss="logistic")),
+        r"`t1` must be given for the logistic loss, got None: its tail never ends. Give `t1` or `log_t1`",
+    ),
+    "zero neuron": (
+        lambda: rf.solve(rf.Problem(rf.Data(X, Y), rf.Params([[0.0, 0.0]], [0.0])), t1=1.0),
+        r"Every neuron must have a non-zero weight, got w = 0 and a = 0 for neuron 0",
+    ),
+    "frames": (lambda: rf.Save(frames=1), r"`frames` must be a whole number >= 2, got 1"),
+    "memory": (lambda: rf.Save(memory="a lot"), r"`memory` must be a size, got 'a lot': write it like \"64 MiB\""),
+    "times": (lambda: rf.Save(times=[2.0, 1.0]), r"`times` must be increasing"),
+    "outside the span": (lambda: rf.solve(problem(), t1=1.0).at(2.0), r"A time must lie in \[0, 1\], the span of the run, got 2.0"),
+    "underflow": (lambda: rf.init.balanced(3, 2, log_scale=-1000.0).arrays(), r"Plain weights must not underflow, got log scale -1000"),
+    "kind": (lambda: rf.solve(problem(), t1=1.0).events["offf"], r"An event kind must be one of on, off, slide"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_mistake_gets_one_sentence(case):
+    call, text = CASES[case]
+    with pytest.raises((ValueError, KeyError), match=text) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_objects_of_the_wrong_type_are_named():
+    with pytest.raises(TypeError, match=r"`data` must be an rf.Data, got list: write `rf.Data\(x, y\)`"):
+        rf.Problem(X, rf.init.balanced(3, 2))
+    with pytest.raises(TypeError, match=r"`activation` must be rf.ReLU\(\) or rf.LeakyReLU\(slope\)"):
+        problem(activation="relu")
+    with pytest.raises(TypeError, match=r"`problem` must be an rf.Problem, got Data"):
+        rf.solve(rf.Data(X, Y), t1=1.0)
