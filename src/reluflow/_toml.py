@@ -20,19 +20,19 @@ def lines(text: str) -> dict[str, int]:
     """The line (from 1) of every table header and key, by dotted name: `init` and `init.width`."""
     found: dict[str, int] = {}
     table, depth = "", 0
-    # Strings are blanked where brackets are counted, so that a bracket in a string opens nothing.
-    bare = _STRING.sub(lambda m: "\n" * m[0].count("\n"), text).split("\n")
-    for number, line in enumerate(text.split("\n"), start=1):
-        if depth == 0:
-            if header := _HEADER.match(line):
-                table = _dotted(header[1])
-                found.setdefault(table, number)
-            elif key := _KEY.match(line):
-                name = f"{table}.{_dotted(key[1])}" if table else _dotted(key[1])
-                found.setdefault(name, number)
-        rest = bare[number - 1] if number <= len(bare) else ""
-        if depth or not _HEADER.match(line):
-            depth = max(0, depth + sum(rest.count(c) for c in "[{") - sum(rest.count(c) for c in "]}"))
+    blank = lambda match: "\n" * match[0].count("\n")
+    # Long strings and comments hold no keys; short strings may be keys, but their brackets open nothing.
+    keyed = _STRING.sub(lambda m: m[0] if m[0][0] != "#" and m[0][:3] not in ('"""', "'''") else blank(m), text)
+    counted = _STRING.sub(blank, text)
+    for number, (line, bare) in enumerate(zip(keyed.split("\n"), counted.split("\n"), strict=True), start=1):
+        header = _HEADER.match(line) if depth == 0 else None
+        if header:
+            table = _dotted(header[1])
+            found.setdefault(table, number)
+            continue
+        if depth == 0 and (key := _KEY.match(line)):
+            found.setdefault(f"{table}.{_dotted(key[1])}" if table else _dotted(key[1]), number)
+        depth = max(0, depth + sum(bare.count(c) for c in "[{") - sum(bare.count(c) for c in "]}"))
     return found
 
 

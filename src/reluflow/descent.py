@@ -313,6 +313,14 @@ class Tape:
             self.events.append(machine.room.ev[: machine.ci[kd.EV_USED]].copy())
             machine.ci[kd.EV_USED] = 0
 
+    def drop_overflow(self):
+        """Keeps the states whose squares are still numbers."""
+        for where in (self.marks, self.asked):
+            if where:
+                clock, y, code = joined(where)
+                good = np.max(np.abs(y), axis=1) < 1e100
+                where[:] = [(clock[good], y[good], code[good])]
+
     def all_events(self) -> np.ndarray:
         return np.concatenate(self.events) if self.events else np.empty((0, 5))
 
@@ -361,7 +369,9 @@ def run(problem: Problem, method: Descent, end: float, save, limits, progress):
                 progress(Progress(done, float(np.log(ci[kd.ITER] * method.step)), int(ci[kd.ITER]), int(ci[kd.N_BITS]), now - began))
     except KeyboardInterrupt:
         tape.take(machine)
-    if outcome not in (Outcome.REACHED, Outcome.NOT_FINITE) and joined(tape.marks)[0][-1] != ci[kd.ITER]:
+    if outcome is Outcome.NOT_FINITE:
+        tape.drop_overflow()
+    elif outcome is not Outcome.REACHED and joined(tape.marks)[0][-1] != ci[kd.ITER]:
         machine.finish()
         tape.take(machine, thin=False)
     return machine, tape, outcome, _time.perf_counter() - began

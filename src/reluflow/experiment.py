@@ -242,7 +242,7 @@ class Experiment:
             call()
         except (ValueError, TypeError, OSError, ImportError) as error:
             text = str(error)
-            named = re.findall(r"`([a-z_0-9]+)`", text)
+            named = re.findall(r"`([a-z_0-9]+)[`=]", text)
             known = [key for key in _flat(self._tables) for name in named[:2] if key.split(".")[-1] == name]
             inside = [key for key in known if key.startswith(table + ".")]
             return [Mistake((inside or known or [table])[0], text)]

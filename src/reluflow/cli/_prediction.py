@@ -8,7 +8,7 @@ fitted along a logistic curve:
     t+ = (log(1/lambda) + log(u_inf / V+) / 2) / |D+|,     V+ = sum A_j^2
 
 over the neurons with s = +1 that are active on the whole class; the same for the other class with -D-. Rows of one
-class must have one norm nu, then u_inf = n |D| / nu^2. (Boursier, Pillaud-Vivien, Flammarion 2022, the times made exact.)
+class must have one norm nu, then u_inf = n |D| / nu^2. (Boursier, Pillaud-Vivien, Flammarion 2022, times made exact.)
 """
 
 from __future__ import annotations

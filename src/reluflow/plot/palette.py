@@ -1,4 +1,4 @@
-"""The project's colours: red and blue for the signs, which every common kind of colour vision tells apart, gold for theory."""
+"""The project's colours: red and blue for the signs, told apart by every common kind of vision, gold for theory."""
 
 from __future__ import annotations
 

@@ -1,0 +1,294 @@
+"""Runs on disk: whole or not there, and sentences for everything that is not a run."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture(scope="module")
+def sol():
+    problem = rf.Problem(rf.data.random_points(3, 5, seed=1), rf.init.balanced(8, 5, log_scale=-3.0, seed=0))
+    return rf.solve(problem, rf.Flow(rtol=1e-6), t1=20.0)
+
+
+@pytest.fixture(scope="module")
+def saved(sol, tmp_path_factory):
+    return sol.save(tmp_path_factory.mktemp("runs") / "run")
+
+
+@pytest.fixture
+def run(saved, tmp_path):
+    return Path(shutil.copytree(saved, tmp_path / "run"))
+
+
+def test_a_run_says_what_it_is(saved):
+    attributes = json.loads((saved / "zarr.json").read_text())["attributes"]
+    assert attributes["reluflow"] == {"format": 1, "what": "run"}
+    assert {"experiment", "versions", "problem", "method", "outcome", "stats", "manifest"} <= set(attributes)
+    assert attributes["versions"]["reluflow"] == rf.__version__
+    assert {"data/x", "data/y", "init/w", "init/a", "checkpoints/q"} <= set(attributes["manifest"])
+
+
+def test_other_programs_can_read_it(saved, sol):
+    import xarray as xr
+
+    frames = xr.open_zarr(saved, group="frames", consolidated=False)
+    np.testing.assert_array_equal(frames.log_loss, sol.log_loss)
+    assert frames.outputs.dims == ("frame", "datum")
+
+
+def test_labelled_arrays(sol):
+    ds = sol.to_xarray()
+    assert dict(ds.sizes) == {"frame": len(sol.log_t), "neuron": 8, "datum": 3, "feature": 5, "event": len(sol.events)}
+    np.testing.assert_array_equal(ds.log_t, sol.log_t)
+    assert ds.w.dims == ("frame", "neuron", "feature")
+    names = ds.event_kind.attrs["flag_meanings"].split()
+    assert [names[k] for k in ds.event_kind.values] == list(sol.events.kind)
+
+
+def test_a_run_is_never_written_over(saved, sol, tmp_path):
+    with pytest.raises(FileExistsError, match="must not exist yet, got something there: choose another path"):
+        sol.save(saved)
+    (tmp_path / "empty").mkdir()
+    assert repr(rf.load(sol.save(tmp_path / "empty"))) == repr(sol)
+    assert repr(rf.load(sol.save(tmp_path / "new" / "deep" / "run"))) == repr(sol)
+
+
+def test_a_run_loads_where_the_basis_is_computed_differently(run, sol, monkeypatch):
+    # Another LAPACK may turn the basis of the data's span: stored states are carried over, to rounding.
+    from reluflow.kernels import pack
+
+    plain, turn = pack.reduced_basis, np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    monkeypatch.setattr(pack, "reduced_basis", lambda e, gram: np.ascontiguousarray(turn @ plain(e, gram)))
+    loaded = rf.load(run)
+    np.testing.assert_allclose(loaded.log_loss, sol.log_loss, rtol=1e-12)
+    np.testing.assert_allclose(loaded.w, sol.w, atol=1e-13)
+    t = np.linspace(0, 20, 9)
+    np.testing.assert_allclose(loaded.outputs_at(t), sol.outputs_at(t), atol=1e-8)
+
+
+def chunk_of(run: Path) -> Path:
+    return next(p for p in (run / "checkpoints" / "q" / "c").rglob("*") if p.is_file())
+
+
+def corrupt(run: Path, how: str) -> Path:
+    chunk = chunk_of(run)
+    meta = run / "zarr.json"
+    if how == "flipped byte":
+        content = bytearray(chunk.read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        chunk.write_bytes(content)
+    elif how == "truncated":
+        chunk.write_bytes(chunk.read_bytes()[:-7])
+    elif how == "missing chunk":
+        chunk.unlink()
+    elif how == "missing array":
+        shutil.rmtree(run / "init" / "a")
+    elif how == "broken json":
+        meta.write_text(meta.read_text()[: len(meta.read_text()) // 2])
+    elif how == "no zarr.json":
+        meta.unlink()
+    elif how == "newer":
+        meta.write_text(meta.read_text().replace('"format": 1', '"format": 7'))
+    elif how == "foreign":
+        import zarr
+
+        shutil.rmtree(run)
+        zarr.open_group(str(run), mode="w", attributes={"title": "ocean"})
+    elif how == "half-written":
+        run = run.rename(run.with_name(".run.1-2.part"))
+    elif how == "nothing":
+        shutil.rmtree(run)
+    elif how == "no checkpoints in the manifest":
+        whole = json.loads(meta.read_text())
+        del whole["attributes"]["manifest"]["checkpoints/q"]
+        meta.write_text(json.dumps(whole))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ("flipped byte", r"must be a whole run, got `checkpoints/q` damaged or cut short: restore a copy"),
+        ("truncated", r"must be a whole run, got `checkpoints/q` damaged or cut short"),
+        ("missing chunk", r"must be a whole run, got `checkpoints/q` damaged or cut short"),
+        ("missing array", r"must be a whole run, got `init/a` damaged or cut short"),
+        ("broken json", r"must be a whole run, got a damaged `zarr.json`"),
+        ("no zarr.json", r"must be a run folder, got no `zarr.json` in it"),
+        ("newer", r"must have a format up to 1, got 7 \(reluflow .*\): install a newer reluflow"),
+        ("foreign", r"must be a reluflow run, got zarr of another kind"),
+        ("half-written", r"must be a finished run, got one whose saving was cut short"),
+        ("nothing", r"must be a run folder, got nothing there"),
+        ("no checkpoints in the manifest", r"must be a whole run, got no 'checkpoints/q' in it"),
+    ],
+)
+def test_what_is_not_a_whole_run_is_one_sentence(run, how, sentence):
+    run = corrupt(run, how)
+    with pytest.raises((ValueError, FileNotFoundError), match=sentence) as caught:
+        rf.load(run)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_damaged_byte_of_a_chunk_is_noticed(run):
+    chunk = chunk_of(run)
+    content = chunk.read_bytes()
+    for at in np.random.default_rng(0).choice(len(content), size=12, replace=False):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << int(at) % 8
+        chunk.write_bytes(damaged)
+        try:
+            rf.load(run)  # a byte that the codec ignores gives the same numbers, and they are checked
+        except ValueError as error:
+            assert "damaged" in str(error)
+    chunk.write_bytes(content)
+    rf.load(run)
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in GOLDEN.iterdir() if p.is_dir() and (p / "zarr.json").is_file()))
+def test_golden_runs_of_every_format_load(name):
+    loaded = rf.load(GOLDEN / name)
+    expected = json.loads((GOLDEN / f"{name}.json").read_text())
+    assert loaded.experiment.key == expected["key"]
+    np.testing.assert_allclose(loaded.log_loss, expected["log_loss"], rtol=1e-12)
+    # Replay goes through today's kernels: right to the run's own promise, not to the last bit.
+    np.testing.assert_allclose(loaded.outputs_at(expected["t"]), expected["outputs_at"], atol=1e-5)
+    assert loaded.events.counts() == expected["events"]
+    assert loaded.outcome.name == expected["outcome"]
+
+
+# Saving that is cut short ---------------------------------------------------------------------------------------------
+
+# Imports everything once, then forks a child per line of input; a child saves run after run and announces each.
+SAVER = """
+import os, sys
+import numpy, zarr
+import reluflow as rf
+problem = rf.Problem(rf.data.five_points(), rf.init.balanced(30, 2, log_scale=-3.0, seed=0))
+sol = rf.solve(problem, rf.Flow(rtol=1e-6), t1=30.0)
+sol.log_loss, sol.outputs
+print("ready", flush=True)
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        for k in range(1000):
+            path = sol.save(os.path.join(sys.argv[1], f"run-{line.strip()}-{k}"))
+            os.write(1, f"{path}\\n".encode())
+        os._exit(0)
+    os.write(1, f"child {child}\\n".encode())
+    os.waitpid(child, 0)
+    os.write(1, b"dead\\n")
+"""
+
+
+def killed_while_saving(folder: Path, rounds: int) -> tuple[list[str], int]:
+    """(announced runs, half-written folders) after killing that many savers at random moments."""
+    rng = random.Random(0)
+    announced = []
+    command = [sys.executable, "-W", "ignore", "-c", SAVER, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as saver:
+        assert saver.stdout is not None and saver.stdin is not None
+        assert saver.stdout.readline() == "ready\n"
+        for k in range(rounds):
+            saver.stdin.write(f"{k}\n")
+            saver.stdin.flush()
+            child = int(saver.stdout.readline().split()[1])
+            time.sleep(rng.uniform(0.02, 0.5))
+            os.kill(child, signal.SIGKILL)
+            while (line := saver.stdout.readline().strip()) != "dead":
+                announced.append(line)
+        saver.stdin.close()
+    return announced, sum(p.name.endswith(".part") for p in folder.iterdir())
+
+
+def check_kills(folder: Path, rounds: int) -> None:
+    announced, half = killed_while_saving(folder, rounds)
+    losses = set()
+    for path in folder.iterdir():
+        if path.name.endswith(".part"):
+            with pytest.raises(ValueError, match="cut short"):
+                rf.load(path)
+            # Not because of its name alone: without attributes it is no run, and with them it is whole.
+            other = path.rename(path.with_name(path.name.strip(".").removesuffix(".part")))
+            try:
+                losses.add(float(rf.load(other).log_loss[-1]))
+            except ValueError as error:
+                assert "must be" in str(error)
+            shutil.rmtree(other)
+        else:
+            losses.add(float(rf.load(path).log_loss[-1]))
+    assert all(Path(path).is_dir() for path in announced)
+    assert len(losses) <= 1  # whatever loads is the whole run
+    assert half > 0, "no kill fell into a save: the test tests nothing"
+
+
+def test_a_kill_while_saving_loses_nothing_announced(tmp_path):
+    check_kills(tmp_path, 10)
+
+
+@pytest.mark.exhaustive
+def test_a_hundred_kills_while_saving_lose_nothing_announced(tmp_path):
+    check_kills(tmp_path, 100)
+
+
+@contextmanager
+def mounted(folder: Path, options: str):
+    """A small tmpfs; skips where mounting is not allowed."""
+    if shutil.which("mount") is None or os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_nothing(sol, tmp_path):
+    with mounted(tmp_path, "size=128k") as folder:
+        with pytest.raises(
+            OSError, match=r"must be writable, got no space left on device: free some room.*Nothing was left"
+        ):
+            sol.save(folder / "run")
+        assert list(folder.iterdir()) == []
+
+
+def test_a_read_only_folder_is_a_sentence_and_leaves_nothing(sol, tmp_path):
+    if os.geteuid() != 0:
+        tmp_path.chmod(0o500)
+        with pytest.raises(OSError, match="must be writable, got permission denied: choose a folder"):
+            sol.save(tmp_path / "run")
+        tmp_path.chmod(0o700)
+    else:
+        with mounted(tmp_path, "size=1m,ro") as folder:
+            with pytest.raises(OSError, match="must be writable, got read-only file system: choose a folder"):
+                sol.save(folder / "run")
+            assert list(folder.iterdir()) == []
+
+
+def test_a_failure_half_way_leaves_nothing(sol, tmp_path, monkeypatch):
+    from reluflow import store
+
+    def fail(path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store, "_sync", fail)
+    with pytest.raises(OSError, match="no space left on device: free some room"):
+        sol.save(tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
