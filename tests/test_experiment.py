@@ -264,3 +264,9 @@ def test_round_trip_of_every_kind_of_init_and_method(kind, method, tmp_path):
 def test_round_trip_of_every_loss_and_reduction(loss, tmp_path):
     problem = {"loss": loss, "reduction": "sum"}
     same_bits(small(problem=problem, solve={"log_t1": 3.0}), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["two_points", "five_points"])
+def test_round_trip_from_a_scale_that_underflows(kind, tmp_path):
+    init = {"kind": "balanced", "width": 20, "log_scale": -2000.0}
+    same_bits(small(data={"kind": kind}, init=init, solve={"t1": 4000.0}), tmp_path)

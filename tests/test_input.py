@@ -15,7 +15,10 @@ def problem(**changes):
 CASES = {
     "nan data": (lambda: rf.Data([[1.0, np.nan]], [1.0]), r"`x` must be finite, got nan at index \(0, 1\)"),
     "infinite label": (lambda: rf.Data([[1.0]], [np.inf]), r"`y` must be finite, got inf at index \(0,\)"),
-    "flat x": (lambda: rf.Data([1.0, 2.0], Y), r"`x` must have 2 dimension\(s\), got shape \(2,\): give one row per data point"),
+    "flat x": (
+        lambda: rf.Data([1.0, 2.0], Y),
+        r"`x` must have 2 dimension\(s\), got shape \(2,\): give one row per data point",
+    ),
     "words": (lambda: rf.Data("abc", Y), r"`x` must be an array of real numbers, got str"),
     "label count": (lambda: rf.Data(X, [1.0]), r"`y` must have one label per row of `x`, got 1 for 2 rows"),
     "no rows": (lambda: rf.Data(np.zeros((0, 2)), []), r"at least one row and one column, got shape \(0, 2\)"),
@@ -24,11 +27,26 @@ CASES = {
         r"Labels must be \+1 or -1 for the logistic loss, got 0.5: relabel",
     ),
     "width 0": (lambda: rf.init.balanced(0, 2), r"`width` must be a whole number >= 1, got 0: a network needs"),
-    "scale overflows": (lambda: rf.init.balanced(3, 2, log_scale=400.0), r"`log_scale` must lie in \[-1000000, 300\], got 400"),
-    "scale per neuron": (lambda: rf.Params([[1.0]], [1.0], log_scale=[0.0, 1.0]), r"`log_scale` must be one number or one per neuron \(1\)"),
-    "dimension": (lambda: rf.Problem(rf.Data(X, Y), rf.init.balanced(3, 5)), r"`init` must have the data's dimension, got 5 for d = 2"),
-    "unknown loss": (lambda: problem(loss="logistc"), r"`loss` must be one of .*, got 'logistc': did you mean `logistic`\?"),
-    "unknown reduction": (lambda: problem(reduction="men"), r"`reduction` must be one of 'mean', 'sum', got 'men': did you mean `mean`\?"),
+    "scale overflows": (
+        lambda: rf.init.balanced(3, 2, log_scale=400.0),
+        r"`log_scale` must lie in \[-1000000, 300\], got 400",
+    ),
+    "scale per neuron": (
+        lambda: rf.Params([[1.0]], [1.0], log_scale=[0.0, 1.0]),
+        r"`log_scale` must be one number or one per neuron \(1\)",
+    ),
+    "dimension": (
+        lambda: rf.Problem(rf.Data(X, Y), rf.init.balanced(3, 5)),
+        r"`init` must have the data's dimension, got 5 for d = 2",
+    ),
+    "unknown loss": (
+        lambda: problem(loss="logistc"),
+        r"`loss` must be one of .*, got 'logistc': did you mean `logistic`\?",
+    ),
+    "unknown reduction": (
+        lambda: problem(reduction="men"),
+        r"`reduction` must be one of 'mean', 'sum', got 'men': did you mean `mean`\?",
+    ),
     "slope": (lambda: rf.LeakyReLU(1.5), r"`slope` must be in \[0, 1\], got 1.5: 0 is ReLU"),
     "tiny first layer": (
         lambda: rf.Problem(rf.Data(X, Y), rf.init.balanced(3, 2, log_scale=-701.0), train="first"),
@@ -50,8 +68,14 @@ CASES = {
     "frames": (lambda: rf.Save(frames=1), r"`frames` must be a whole number >= 2, got 1"),
     "memory": (lambda: rf.Save(memory="a lot"), r"`memory` must be a size, got 'a lot': write it like \"64 MiB\""),
     "times": (lambda: rf.Save(times=[2.0, 1.0]), r"`times` must be increasing"),
-    "outside the span": (lambda: rf.solve(problem(), t1=1.0).at(2.0), r"A time must lie in \[0, 1\], the span of the run, got 2.0"),
-    "underflow": (lambda: rf.init.balanced(3, 2, log_scale=-1000.0).arrays(), r"Plain weights must not underflow, got log scale -1000"),
+    "outside the span": (
+        lambda: rf.solve(problem(), t1=1.0).at(2.0),
+        r"A time must lie in \[0, 1\], the span of the run, got 2.0",
+    ),
+    "underflow": (
+        lambda: rf.init.balanced(3, 2, log_scale=-1000.0).arrays(),
+        r"Plain weights must not underflow, got log scale -1000",
+    ),
     "kind": (lambda: rf.solve(problem(), t1=1.0).events["offf"], r"An event kind must be one of on, off, slide"),
 }
 

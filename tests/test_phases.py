@@ -21,7 +21,8 @@ def expected(problem):
     loss = lambda t: 0.25 * sum((1 - v) ** 2 for v in u(t))
     slope = lambda t: sum(0.25 * 2 * (1 - v) * 2 * d * v * (1 - v) for v, d in zip(u(t), (d_p, d_m)))
     quiet = lambda t: slope(t) / d_m - 0.01 * loss(t)  # the longest growth time is 1/|D_-|
-    middle = brentq(lambda t: (quiet(t + 1e-4) - quiet(t - 1e-4)), t_p, t_m)
+    grid = np.linspace(t_p, t_m, 2000)
+    middle = grid[np.argmin([quiet(t) for t in grid])]
     half = np.log((1 - np.sqrt(0.5)) / np.sqrt(0.5))
     align = brentq(lambda t: max(u(t)) - 0.01, 0, t_p)
     start, end = brentq(quiet, t_p, middle), brentq(quiet, middle, t_m)
@@ -67,7 +68,10 @@ def test_phases_against_the_handbook_from_1e_20_to_1e_4():
     print("\nscale: errors of alignment end, plateau start, plateau end, half-times, convergence start")
     for scale in (1e-20, 1e-16, 1e-12, 1e-8, 1e-6, 1e-5, 1e-4):
         off = errors(scale, rf.Flow(1e-10))
-        print(f"{scale:.0e}:", np.array2string(off, precision=2, floatmode="fixed", formatter={"float": lambda v: f"{v:.1e}"}))
+        print(
+            f"{scale:.0e}:",
+            np.array2string(off, precision=2, floatmode="fixed", formatter={"float": lambda v: f"{v:.1e}"}),
+        )
         assert np.max(np.abs(off[[1, 2]])) < 2e-2
         assert np.max(np.abs(off[[0, 3, 4, 5]])) < 5e-3
 

@@ -20,6 +20,7 @@ _NAMES = {
     "Flow": "flow",
     "Descent": "descent",
     "compare": "compare",
+    "limit": "limit",
     "Solution": "solution",
     "Outcome": "outcome",
     "SolveError": "outcome",
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from reluflow.descent import Descent as Descent
     from reluflow.flow import Flow as Flow
     from reluflow.init import Params as Params
+    from reluflow.limit import limit as limit
     from reluflow.outcome import Outcome as Outcome
     from reluflow.outcome import SolveError as SolveError
     from reluflow.problem import LeakyReLU as LeakyReLU

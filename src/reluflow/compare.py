@@ -93,7 +93,9 @@ class Comparison:
                 f"while the flow{passes} has loss {self.loss_flow[-1]:.6g} at the end."
             )
         else:
-            said.append(f"At the end the losses are {self.loss_descent[-1]:.6g} (descent) and {self.loss_flow[-1]:.6g} (flow).")
+            said.append(
+                f"At the end the losses are {self.loss_descent[-1]:.6g} (descent) and {self.loss_flow[-1]:.6g} (flow)."
+            )
         width = self.flow.problem.init.width
         both = f", and {len(self.flow_flips)} in the flow" if len(self.flow_flips) else "; in the flow none did"
         flips = f"{len(self.flips)} of {width} output weights changed sign in descent{both}"
@@ -117,10 +119,15 @@ class Comparison:
         for k in np.unique(np.linspace(0, len(self.t) - 1, 9).astype(int)):
             row = f"{self.t[k]:>12.6g}{self.loss_flow[k]:>16.8g}{self.loss_descent[k]:>16.8g}{self.gap[k]:>14.3g}{self.bits[k]:>8d}"
             lines.append(row)
-        lines += ["", f"{'phase':<12}{'flow from':>12}{'descent from':>14}{'shift':>12}{'flow loss':>14}{'descent loss':>14}"]
+        lines += [
+            "",
+            f"{'phase':<12}{'flow from':>12}{'descent from':>14}{'shift':>12}{'flow loss':>14}{'descent loss':>14}",
+        ]
         for p, q, shift in self.shifts:
             other = f"{'-':>14}{'-':>12}" if q is None else f"{q.start:>14.6g}{shift:>12.3g}"
-            lines.append(f"{p.kind:<12}{p.start:>12.6g}{other}{p.loss:>14.6g}{'-' if q is None else format(q.loss, '.6g'):>14}")
+            lines.append(
+                f"{p.kind:<12}{p.start:>12.6g}{other}{p.loss:>14.6g}{'-' if q is None else format(q.loss, '.6g'):>14}"
+            )
         return "\n".join([*lines, "", self.summary()])
 
     def figure(self):
@@ -130,7 +137,9 @@ class Comparison:
         fig = Figure(figsize=(7.0, 7.5), layout="constrained")
         top, middle, bottom = fig.subplots(3, 1, sharex=True)
         top.semilogy(self.t, self.loss_flow, color="C0", label="flow")
-        top.semilogy(self.t, self.loss_descent, color="C3", ls="--", label=f"descent, step {self.descent.method.step:g}")
+        top.semilogy(
+            self.t, self.loss_descent, color="C3", ls="--", label=f"descent, step {self.descent.method.step:g}"
+        )
         top.set_ylabel("loss")
         middle.semilogy(self.t, np.maximum(self.gap, 1e-17), color="k", lw=1)
         middle.axhline(self.threshold, color="0.6", lw=0.8)

@@ -169,8 +169,19 @@ class Machine:
             mask=np.empty((rows, self.m * self.n), real),
         )
         self.blas = bool(self.m * batch * self.r > BLAS_ABOVE)
-        self.xbuf = np.empty(batch * self.r if self.blas and not self.full else 0, real)
-        self.work = (np.empty(batch * self.m, real), np.empty(self.m), np.empty(batch), np.empty(batch), np.empty((self.r, self.m), real), np.empty(self.m))
+        self.bufs = (
+            np.empty(batch * self.r if self.blas and not self.full else 0, real),
+            np.empty(batch * self.m if self.blas else 0, real),
+            np.empty((self.m, self.r) if self.blas else (0, 0), real),
+        )
+        self.work = (
+            np.empty(batch * self.m, real),
+            np.empty(self.m),
+            np.empty(batch),
+            np.empty(batch),
+            np.empty((self.r, self.m), real),
+            np.empty(self.m),
+        )
         self.kernel = kd.burst if real == np.float64 else kd.burst32
         self.orders = None if self.full else Orders(self.n, method.seed)
         self.order = np.arange(self.n)
@@ -185,7 +196,18 @@ class Machine:
     def burst(self, budget: int) -> int:
         status = kd.DRAW
         while status == kd.DRAW:
-            status = self.kernel(self.task, self.st, self.ci, budget, self.blas, self.saves, self.order, self.xbuf, *self.work, self.room)
+            status = self.kernel(
+                self.task,
+                self.st,
+                self.ci,
+                budget,
+                self.blas,
+                self.saves,
+                self.order,
+                *self.bufs,
+                *self.work,
+                self.room,
+            )
             if status == kd.DRAW:
                 self.draw()
         return status
@@ -366,7 +388,15 @@ def run(problem: Problem, method: Descent, end: float, save, limits, progress):
             if progress is not None and now - told > 0.1:
                 told = now
                 done = ci[kd.ITER] / last if last < NEVER else None
-                progress(Progress(done, float(np.log(ci[kd.ITER] * method.step)), int(ci[kd.ITER]), int(ci[kd.N_BITS]), now - began))
+                progress(
+                    Progress(
+                        done,
+                        float(np.log(ci[kd.ITER] * method.step)),
+                        int(ci[kd.ITER]),
+                        int(ci[kd.N_BITS]),
+                        now - began,
+                    )
+                )
     except KeyboardInterrupt:
         tape.take(machine)
     if outcome is Outcome.NOT_FINITE:

@@ -1,6 +1,6 @@
 r"""Where training starts: mantissas with log scales beside them, so that e^-100000 is ordinary input.
 
-    w_j = e^{log_scale_j} W_j,     a_j = e^{log_scale_a_j} A_j
+w_j = e^{log_scale_j} W_j,     a_j = e^{log_scale_a_j} A_j
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ def fixed_output(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, 
     return Params(w, s / width, log_scale=log_scale, log_scale_a=0.0)
 
 
-def arrays(w, a, log_scale: float = 0.0) -> Params:
-    """Given weights `w` (width, dim) and `a` (width,), times e^`log_scale`."""
-    return Params(w, a, log_scale=log_scale)
+def arrays(w, a, log_scale: float = 0.0, log_scale_a: float | None = None) -> Params:
+    """Given weights `w` (width, dim) and `a` (width,), times e^`log_scale` (the output layer times e^`log_scale_a`)."""
+    return Params(w, a, log_scale=log_scale, log_scale_a=log_scale_a)
 
 
 def _signs(signs, width: int) -> np.ndarray:
@@ -138,5 +138,3 @@ def _signs(signs, width: int) -> np.ndarray:
     if s.shape != (width,) or not np.all(np.abs(s) == 1.0):
         raise ValueError(f"`signs` must be {width} numbers +1 or -1, got {np.array2string(s, threshold=8)}.")
     return s
-
-

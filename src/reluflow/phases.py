@@ -55,7 +55,9 @@ class Phases(tuple):
         for p in self:
             half = "" if p.half is None else f"{p.half:.6g}"
             start, end = _time_text(p.start, p.log_start), _time_text(p.end, p.log_end)
-            lines.append(f"{p.kind:<12}{start:>12}{end:>12}{half:>12}{_loss_text(p.log_loss):>12}  {_list_text(p.neurons)}".rstrip())
+            lines.append(
+                f"{p.kind:<12}{start:>12}{end:>12}{half:>12}{_loss_text(p.log_loss):>12}  {_list_text(p.neurons)}".rstrip()
+            )
         return "\n".join(lines)
 
 
@@ -112,7 +114,9 @@ class Track:
         for _ in range(8):
             clock, t, logs, _, _ = self.columns
             with np.errstate(invalid="ignore"):
-                wide = (np.abs(np.diff(logs)) > 0.1) & (np.diff(t) > gap) & (np.exp(logs[:-1]) > 1e-12 * np.exp(logs[0]))
+                wide = (
+                    (np.abs(np.diff(logs)) > 0.1) & (np.diff(t) > gap) & (np.exp(logs[:-1]) > 1e-12 * np.exp(logs[0]))
+                )
             middle = self.sol._time.of(0.5 * (t[:-1] + t[1:])[wide])
             middle = np.setdiff1d(middle, clock)
             if len(middle) == 0 or len(clock) + len(middle) > most:
@@ -217,7 +221,9 @@ def _crossing(value, lo: float, hi: float) -> float:
 
 def _phase(sol, track, kind, lo, hi, log_loss, neurons=(), half=None) -> Phase:
     t, log_t = sol._time.times(np.array([lo, hi]))
-    return Phase(kind, float(t[0]), float(t[1]), float(log_t[0]), float(log_t[1]), float(log_loss), tuple(neurons), half)
+    return Phase(
+        kind, float(t[0]), float(t[1]), float(log_t[0]), float(log_t[1]), float(log_loss), tuple(neurons), half
+    )
 
 
 def _grew(before, after) -> np.ndarray:

@@ -85,7 +85,9 @@ class Solution:
     @classmethod
     def from_descent(cls, problem, method, machine, tape, outcome, seconds, times) -> Solution:
         clock, y, code = joined(tape.marks)
-        events = Events.from_surfaces(tape.all_events(), clock_for(problem, method).times, machine.pk, machine.coords.kept)
+        events = Events.from_surfaces(
+            tape.all_events(), clock_for(problem, method).times, machine.pk, machine.coords.kept
+        )
         _, logs, _ = machine.look(clock[[0, -1]], y[[0, -1]], code[[0, -1]])
         loss0 = float(np.exp(logs[0]))
         spent = loss0 - float(np.exp(logs[1])) - float(y[-1, -1])
@@ -257,7 +259,9 @@ class Solution:
         # A time that went through a logarithm may come back one rounding later than the end.
         clock = np.where((clock > last) & (clock <= last * (1 + 1e-14)), last, clock)
         if clock.size and not (np.all(clock >= 0.0) and np.all(clock <= last)):
-            raise ValueError(f"A time must lie in [0, {self.t_end_text}], the span of the run, got {t if log_t is None else log_t}.")
+            raise ValueError(
+                f"A time must lie in [0, {self.t_end_text}], the span of the run, got {t if log_t is None else log_t}."
+            )
         return clock, scalar
 
     def _replay(self, clock: np.ndarray):
@@ -288,7 +292,11 @@ class Solution:
 
     def _split(self, y: np.ndarray):
         m, r = self._machine.m, self._machine.r
-        return y[..., : m * r].reshape(*y.shape[:-1], m, r), y[..., m * r : m * r + m], y[..., m * r + m : m * r + 2 * m]
+        return (
+            y[..., : m * r].reshape(*y.shape[:-1], m, r),
+            y[..., m * r : m * r + m],
+            y[..., m * r + m : m * r + 2 * m],
+        )
 
     def _to_data(self, f: np.ndarray) -> np.ndarray:
         coords = self._machine.coords

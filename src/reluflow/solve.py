@@ -42,7 +42,7 @@ class Save:
     def bytes(self) -> int:
         found = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", str(self.memory))
         if not found or found[2].lower() not in _UNITS:
-            raise ValueError(f"`memory` must be a size, got {self.memory!r}: write it like \"64 MiB\".")
+            raise ValueError(f'`memory` must be a size, got {self.memory!r}: write it like "64 MiB".')
         return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
@@ -104,11 +104,17 @@ def end_clock(problem: Problem, t1, log_t1, method: Flow | Descent | None = None
         raise ValueError(f"Give `t1` or `log_t1`, not both, got t1 = {t1} and log_t1 = {log_t1}.")
     if t1 is not None:
         t1 = number(
-            "t1", t1, rule="positive and finite", ok=lambda v: 0 < v < np.inf, hint="time starts at 0; beyond 1e308 use `log_t1`"
+            "t1",
+            t1,
+            rule="positive and finite",
+            ok=lambda v: 0 < v < np.inf,
+            hint="time starts at 0; beyond 1e308 use `log_t1`",
         )
         return _some(method, t1, float(clock.of(t1)))
     if log_t1 is not None:
-        log_t1 = number("log_t1", log_t1, rule="finite", ok=np.isfinite, hint="it is the natural logarithm of the end time")
+        log_t1 = number(
+            "log_t1", log_t1, rule="finite", ok=np.isfinite, hint="it is the natural logarithm of the end time"
+        )
         if isinstance(method, Descent):
             if log_t1 - np.log(method.step) > 30:
                 raise ValueError(
@@ -128,12 +134,16 @@ def end_clock(problem: Problem, t1, log_t1, method: Flow | Descent | None = None
             f"`t1` must be given for the {problem.loss} loss, got None: its tail never ends. Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100."
         )
     if isinstance(method, Descent) and method.batch is not None:
-        raise ValueError("`t1` must be given for mini-batches, got None: single batches never all come to rest. Give `t1`.")
+        raise ValueError(
+            "`t1` must be given for mini-batches, got None: single batches never all come to rest. Give `t1`."
+        )
     return np.inf
 
 
 def _some(method, t1: float, iterations: float) -> float:
     """At least one iteration."""
     if isinstance(method, Descent) and iterations < 1:
-        raise ValueError(f"`t1` must be at least one step, got {t1:g} for step {method.step:g}: iteration k is at t = k step.")
+        raise ValueError(
+            f"`t1` must be at least one step, got {t1:g} for step {method.step:g}: iteration k is at t = k step."
+        )
     return iterations

@@ -24,7 +24,7 @@ def drop_times(problem, share):
 
 
 def drop_errors(seed, scale=1e-6, step=2e-3):
-    """Iterations by which descent misses the formula, for both classes and 1, 10, 50, 99%."""
+    """Iterations by which descent is later than the formula (first iteration at or after it), both classes, 1, 10, 50, 99%."""
     problem = two_points(scale, seed)
     data = problem.data
     sol = rf.solve(problem, rf.Descent(step), t1=step * 20_000, save=rf.Save(frames=20_001))
@@ -32,18 +32,19 @@ def drop_errors(seed, scale=1e-6, step=2e-3):
     for share in (0.01, 0.1, 0.5, 0.99):
         for k, t in zip((np.argmax(data.y), np.argmin(data.y)), drop_times(problem, share)):
             left = (1 - sol.outputs[:, k] / data.y[k]) ** 2
-            found.append(int(np.argmax(left <= 1 - share)) - t / step)
+            found.append(int(np.argmax(left <= 1 - share)) - int(np.ceil(t / step)))
     return np.array(found)
 
 
 def test_figure_2_drops_within_7_iterations_of_the_formula():
+    # The lag is |D| t / 2 iterations, because a step grows by log(1 + step |D|) and not by step |D|: about log(1/scale) / 2.
     assert np.max(np.abs(drop_errors(0))) <= 7
 
 
 @pytest.mark.exhaustive
 def test_figure_2_drops_within_7_iterations_of_the_formula_on_8_seeds():
     found = [drop_errors(seed) for seed in range(8)]
-    print("\nFigure 2, iterations off the formula, seeds 0-7:", [f"{np.min(e):.1f}..{np.max(e):.1f}" for e in found])
+    print("\nFigure 2, iterations off the formula, seeds 0-7:", [f"{np.min(e)}..{np.max(e)}" for e in found])
     assert np.max(np.abs(found)) <= 7
 
 
@@ -57,7 +58,9 @@ def assert_trapped(found):
     assert len(found.flips) > 0 and len(found.flow_flips) == 0
     assert found.loss_flow[-1] < 0.9 * SADDLE
     said = found.summary()
-    assert "Descent is trapped" in said and "0.0318158" in said and "changed sign in descent; in the flow none did" in said
+    assert (
+        "Descent is trapped" in said and "0.0318158" in said and "changed sign in descent; in the flow none did" in said
+    )
 
 
 def test_five_points_trap_descent_and_not_the_flow():

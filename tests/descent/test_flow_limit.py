@@ -7,7 +7,7 @@ import reluflow as rf
 from tests.support.problems import random_balanced
 
 
-def exponent(seed, parts=(1000, 2000, 4000, 8000, 16000)):
+def exponent(seed, parts=(1600, 3200, 6400, 12800)):
     """Fitted power of the step in the mean square output error over 16 times; None when an output weight flips."""
     problem, t1 = random_balanced(seed, scales=(0.0, -1.0, -3.0))
     t = np.linspace(0.0, t1, 17)[1:]

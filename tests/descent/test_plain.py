@@ -118,7 +118,9 @@ def test_mini_batches_follow_the_documented_stream(seed, batch):
 def test_large_problems_use_products_and_give_the_same(train):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 40)) / 7
-    problem = rf.Problem(rf.Data(x, rng.choice([-1.0, 1.0], 80)), rf.init.gaussian(50, 40, -2.0, 0), loss="logistic", train=train)
+    problem = rf.Problem(
+        rf.Data(x, rng.choice([-1.0, 1.0], 80)), rf.init.gaussian(50, 40, -2.0, 0), loss="logistic", train=train
+    )
     assert worst(problem, 0.1, 60) < 1e-13
     assert worst(problem, 0.1, 60, batch=64, seed=1, batches=batches_of(80, 64, 1, 60)) < 1e-13
     assert worst(problem, 0.1, 60, dtype="float32") < 1e-5

@@ -62,7 +62,9 @@ def test_signs_and_deaths_are_events():
 
 def test_memory_does_not_depend_on_the_number_of_iterations():
     small, large = (
-        rf.solve(problem(), rf.Descent(step), t1=30.0, save=rf.Save(frames=50, memory="1 MiB"), limits=rf.Limits(events=100))
+        rf.solve(
+            problem(), rf.Descent(step), t1=30.0, save=rf.Save(frames=50, memory="1 MiB"), limits=rf.Limits(events=100)
+        )
         for step in (1e-2, 1e-4)
     )
     kept = [sum(a.nbytes for a in sol._checkpoints) + sol.events.t.nbytes for sol in (small, large)]

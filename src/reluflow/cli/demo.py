@@ -39,7 +39,7 @@ def demo(out: Out = Path("demo"), log_scale: Scale = LOG_SCALE, json_: Json = Fa
         console.print(f"[bold]One network from e^{log_scale:,.0f} to its limit[/bold]")
         console.print("[dim]60 ReLU neurons, two points, gradient flow until nothing moves[/dim]")
         if not _compiled():
-            console.print("[dim]The first run ever compiles the kernels, about 40 s; later ones start at once.[/dim]")
+            console.print("[dim]The first run ever compiles the kernels, about a minute; later ones start at once.[/dim]")
         console.print()
     film, five, facts, files, seconds = _make(out, log_scale, quiet=json_)
     if json_:

@@ -34,7 +34,9 @@ def template() -> str:
             if param.table is not None:
                 parts.append(_section(param.table, START[param.table.path]))
     parts.append(
-        "#: [sweep.over]                 # every combination of these lists, for `rf.sweep`\n"
+        "#: [sweep]                    # for `rf.sweep`; `reluflow run` follows the values above only\n"
+        "#: keep = []                  # quantities kept of every run\n"
+        "#: [sweep.over]               # every combination of these lists\n"
         '#: "init.log_scale" = [-4.0, -8.0, -16.0]\n'
         '#: "init.seed" = [0, 1, 2]'
     )

@@ -334,36 +334,49 @@ def hermite_minimum(a, b, da, db):
 
 
 @inner
-def margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, idx):
-    """Smallest release margin at fraction x of the step."""
-    for i in range(tmp.size):
+def between(st, P, x, out):
+    """The state at fraction x of the step."""
+    for i in range(out.size):
         v = 0.0
         for p in range(6, -1, -1):
             v = (v + P[p, i]) * (x if p % 2 == 0 else 1.0 - x)
-        tmp[i] = st.y[i] + v
+        out[i] = st.y[i] + v
+
+
+@inner
+def margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, idx):
+    """Smallest release margin at fraction x of the step."""
+    between(st, P, x, tmp)
     velocity(pk, st, tmp, clock + x * h, K[15], wk)
     return slide.margins(pk, st, wk, noises, idx)
 
 
 @glue
-def first_release(pk, st, clock, h, hi, m0, P, tmp, K, wk, noises, idx):
-    """The fraction in (0, hi] at which a held surface first lets go, given that one has at hi: (x, neuron, surface, side)."""
-    lo, flo = 0.0, max(m0, 0.0)
+def first_release(pk, st, clock, h, hi, m0, grain, P, tmp, K, wk, noises, idx, ci):
+    """The fraction in (0, hi] at which a held surface first lets go, given that one has at hi: (x, neuron, surface, side).
+
+    To `grain` in the margin: the field is continuous where a surface lets go, so the state feels the square of that.
+   """
+    lo, flo = 0.0, max(m0, 1e-300)
     fhi, wj, wkk, side = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, idx)
-    last = 0
-    for _ in range(60):
-        if hi - lo < 1e-14 or abs(fhi) < 1e-13:
+    true = fhi
+    for turn in range(60):
+        ci[N_FIELDS] += 1
+        if hi - lo < 1e-14 or abs(true) < grain:
             break
-        x = (lo * fhi - hi * flo) / (fhi - flo)
-        if not lo < x < hi or last > 2 or last < -2:
+        # Regula falsi as Anderson and Bjorck do it, with a bisection now and then.
+        x = hi - fhi * (hi - lo) / (fhi - flo)
+        if turn % 6 == 5 or not lo < x < hi:
             x = 0.5 * (lo + hi)
         fx, a, b, c = margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, idx)
         if fx < 0.0:
-            hi, fhi, wj, wkk, side = x, fx, a, b, c
-            last = min(last, 0) - 1
+            ratio = 1.0 - fx / fhi
+            flo *= ratio if ratio > 0.0 else 0.5
+            hi, fhi, true, wj, wkk, side = x, fx, fx, a, b, c
         else:
-            lo, flo = x, fx
-            last = max(last, 0) + 1
+            ratio = 1.0 - fx / flo
+            fhi *= ratio if ratio > 0.0 else 0.5
+            lo, flo = x, max(fx, 1e-300)
     return hi, wj, wkk, side
 
 
@@ -855,16 +868,15 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
                     x, pj, pkk, side = xs, j, k, -1
             if dips:
                 hi = min(x, 1.0)
-                seen = 2.0
-                for part in range(1, 5):
-                    xs = hi * part / 4.0
-                    low, _, _, _ = margin_at(pk, st, clock, h, xs, P, tmp, K, wk, noises, idx)
+                low = margin1
+                if hi < 1.0 or margin1 >= 0.0:
+                    # Not at the end of the step, but perhaps before the crossing, or in the middle and back.
+                    if hi == 1.0:
+                        hi = 0.5
+                    low, _, _, _ = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, idx)
                     ci[N_FIELDS] += 1
-                    if low < 0.0:
-                        seen = xs
-                        break
-                if seen < 2.0:
-                    x, pj, pkk, side = first_release(pk, st, clock, h, seen, margin0, P, tmp, K, wk, noises, idx)
+                if low < 0.0:
+                    x, pj, pkk, side = first_release(pk, st, clock, h, hi, margin0, 0.01 * cf[RTOL], P, tmp, K, wk, noises, idx, ci)
         event = x <= 1.0
         if event:
             new = clock + x * h
@@ -893,7 +905,11 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             for j in range(m):
                 q0[j] = norm_q(st.y, j, r)
             part = x * h
-            if part > 0.0:
+            if part > 0.0 and err < 1e-3:
+                # The step was cut by events, not by its error: the interpolant is as good as a new step.
+                between(st, P, x, y1)
+                settle(pk, st, y1)
+            elif part > 0.0:
                 stages(pk, st, clock, part, K, y1, wk)
                 ci[N_FIELDS] += STAGES - 1
             else:

@@ -1,0 +1,220 @@
+"""The commands `run`, `data`, `bench`: what they print, what they write, how they exit."""
+
+import gzip
+import hashlib
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+from reluflow.cli import main
+
+TOML = """\
+[data]
+kind = "two_points"
+[init]
+kind = "balanced"
+width = 8
+log_scale = -3.0
+[solve]
+t1 = 5.0
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.toml").write_text(TOML)
+    return tmp_path
+
+
+def reluflow(*arguments: str) -> int:
+    """The exit status of a command."""
+    with pytest.raises(SystemExit) as left:
+        main([str(a) for a in arguments])
+    return int(left.value.code or 0)
+
+
+def test_run_saves_and_says_what_happened(here, capsys):
+    assert reluflow("run", "my.toml") == 0
+    said = capsys.readouterr().out
+    for word in (
+        "two_points: 2 points in R^2",
+        "8 ReLU neurons from e^-3",
+        "The run reached its end time.",
+        "energy identity",
+    ):
+        assert word in said
+    (run,) = (here / "runs").iterdir()
+    assert rf.load(run).experiment == rf.Experiment.from_toml("my.toml")
+    assert reluflow("run", "my.toml") == 0
+    assert sorted(p.name for p in (here / "runs").iterdir()) == [run.name, f"{run.name}-2"]
+
+
+def test_run_sets_dotted_keys_and_speaks_json(here, capsys):
+    arguments = ["--set", "init.seed=3", "--set", "problem.loss=logistic", "--set", "solve.save.times=[0.0, 2.5]"]
+    assert reluflow("run", "my.toml", *arguments, "--out", "out", "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["run"] == "out"
+    assert said["outcome"] == "reached"
+    sol = rf.load("out")
+    assert (sol.experiment["init.seed"], sol.experiment["problem.loss"]) == (3, "logistic")
+    np.testing.assert_array_equal(sol.t, [0.0, 2.5])
+    assert said["key"] == sol.experiment.key
+    assert said["log_loss_end"] == sol.log_loss[-1]
+
+
+def test_a_run_is_verified_bit_for_bit(here, capsys):
+    reluflow("run", "my.toml", "--out", "out")
+    capsys.readouterr()
+    assert reluflow("run", "--verify", "out") == 0
+    assert "differs" not in capsys.readouterr().out
+    assert reluflow("run", "--verify", "out", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["identical"] is True
+
+
+def test_verify_notices_another_result(here, capsys):
+    sol = rf.Experiment.from_toml("my.toml").run()
+    sol.experiment = sol.experiment.changed({"init.seed": 5})
+    sol.save("out")
+    assert reluflow("run", "--verify", "out") == 1
+    assert "differs" in capsys.readouterr().out
+
+
+def test_the_template_runs_and_names_every_argument(here, capsys):
+    from reluflow import _schema
+
+    assert reluflow("run", "--template") == 0
+    text = capsys.readouterr().out
+    (here / "template.toml").write_text(text)
+    assert rf.Experiment.from_toml("template.toml")["init.log_scale"] == -16.0
+    assert reluflow("run", "template.toml", "--set", "solve.t1=1.0") == 0
+    for table in _schema.tables().values():
+        for kind in table.kinds.values():
+            for name in kind.params:
+                assert f"{name} = " in text or f".{name}]" in text or f'"{name}' in text, name
+    assert max(len(line) for line in text.split("\n")) <= 120
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "none.toml"], "error `none.toml` must be an experiment in TOML, got no file"),
+        (
+            ["run", "my.toml", "--set", "init.widht=3"],
+            "error `init.widht` is not an argument of `rf.init.balanced`: did you",
+        ),
+        (
+            ["run", "my.toml", "--set", "seed"],
+            "error `--set` must look like key=value, got 'seed': as in `--set init.seed=3`.",
+        ),
+        (["run", "my.toml", "--out", "my.toml"], "error `my.toml` must not exist yet, got something there"),
+        (["run", "--verify", "none"], "error `none` must be a run folder, got nothing there"),
+        (
+            ["run", "my.toml", "--set", "solve.limits.steps=3"],
+            "error The run met its step limit: raise `Limits(steps=...)`",
+        ),
+        (
+            ["data", "describe", "two_pints"],
+            "error `two_pints` is not a generator, nor a .csv, .npz or .toml file: did you",
+        ),
+        (["data", "describe", "orthonormal"], "error `n` must be given for `rf.data.orthonormal`"),
+        (["data", "make", "two_points", "--out", "a.txt"], "error `--out` must end in .csv or .npz, got `a.txt`"),
+        (["data", "get", "cifar"], "error `reluflow data get` knows mnist, got 'cifar'"),
+        (["bench", "none-such"], "error "),
+        (["demo", "--log-scale", "3"], "error `--log-scale` must lie in [-1e6, -10], got 3"),
+    ],
+)
+def test_errors_are_one_sentence_and_status_2(here, capsys, arguments, sentence):
+    assert reluflow(*arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(sentence)
+    assert said.count("\n") == 1
+    assert "Traceback" not in said
+
+
+def test_debug_shows_the_traceback(here):
+    with pytest.raises(rf.ExperimentError):
+        main(["run", "none.toml", "--debug"])
+
+
+def test_a_mistake_in_a_file_is_said_with_its_line(here, capsys):
+    (here / "bad.toml").write_text(TOML.replace("width = 8", "width = 0").replace("t1 = 5.0", "t2 = 5.0"))
+    assert reluflow("run", "bad.toml") == 2
+    first, second = capsys.readouterr().err.strip().split("\n")
+    assert first.startswith("error bad.toml line 5: `width` must be a whole number >= 1, got 0")
+    assert second == "error bad.toml line 8: `solve.t2` is not an argument of `rf.solve`: did you mean `t1`?"
+    assert not (here / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["run"], ["demo"], ["data"], ["data", "describe"], ["data", "make"], ["data", "get"], ["bench"]]
+)
+def test_every_help_has_an_example(command, capsys):
+    assert reluflow(*command, "--help") == 0
+    said = capsys.readouterr().out
+    assert "Example" in said or not command
+    assert f"reluflow {' '.join(command)}".strip() in said
+
+
+def test_data_are_described_and_made(here, capsys):
+    assert reluflow("data", "make", "orthonormal", "--set", "n=3", "--set", "seed=2", "--out", "points.csv") == 0
+    assert rf.data.from_csv("points.csv") == rf.data.orthonormal(3, seed=2)
+    for source in ("points.csv", "my.toml", "five_points"):
+        assert reluflow("data", "describe", source) == 0
+    capsys.readouterr()
+    assert reluflow("data", "describe", "two_points", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["n"] == 2
+
+
+def test_mnist_is_fetched_once_and_checked(tmp_path, monkeypatch):
+    from reluflow.cli import _fetch
+    from reluflow.data import digits
+
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.mkdir()
+    files = {}
+    for part, pair in digits.FILES.items():
+        files[part] = tuple(f._replace(sha256=hashlib.sha256(f.name.encode()).hexdigest()) for f in pair)
+        for f in pair:
+            (source / f"{f.name}.gz").write_bytes(gzip.compress(f.name.encode()))
+    monkeypatch.setattr(digits, "FILES", files)
+    assert all("fetched" in line for line in _fetch.mnist(target, source.as_uri() + "/"))
+    assert all("already there" in line for line in _fetch.mnist(target, "file:///nowhere/"))
+    next(target.iterdir()).write_bytes(b"damaged")
+    with pytest.raises(ValueError, match="must be reachable"):
+        list(_fetch.mnist(target, "file:///nowhere/"))
+    (source / next(iter(files.values()))[0].name).with_suffix(".gz").write_bytes(gzip.compress(b"other"))
+    with pytest.raises(ValueError, match="must have the checksum"):
+        list(_fetch.mnist(tmp_path / "third", source.as_uri() + "/"))
+    assert not any(p.name.endswith(".part") for p in target.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_run(here, capsys):
+    (here / "file").write_text("")
+    assert reluflow("run", "my.toml", "--out", "file/run") == 2
+    assert "must be in a folder that you may write to" in capsys.readouterr().err
+
+
+def test_control_c_keeps_what_there_is(here):
+    import signal
+    import time
+
+    more = '[method]\nkind = "descent"\nstep = 1e-3\n[problem]\nloss = "logistic"\n'
+    (here / "long.toml").write_text(TOML.replace("t1 = 5.0", "t1 = 1e9") + more)
+    command = [sys.executable, "-m", "reluflow", "run", "long.toml", "--out", "out"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        time.sleep(4.0)
+        child.send_signal(signal.SIGINT)
+        said, _ = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "interrupted" in said
+    assert rf.load("out").outcome is rf.Outcome.INTERRUPTED
+
+
+def test_help_needs_no_repository(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "reluflow", "--version"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.strip() == f"reluflow {rf.__version__}"

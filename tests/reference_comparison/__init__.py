@@ -1,0 +1,1 @@
+"""The engine against the stored digits of the reference."""

@@ -1,0 +1,47 @@
+"""What the README shows is true: its code runs, its files exist, its commands are commands."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_opening_runs_and_says_what_it_says(capsys):
+    code = re.search(r"```python\n(import reluflow.*?)```", README, re.S)[1]
+    space = {}
+    exec(code, space)
+    assert "Nothing moves any more" in capsys.readouterr().out
+    np.testing.assert_allclose(space["sol"].loss_at([0.0, 1300.0, 1800.0]), [0.5, 0.25, 0.0], atol=1e-6)
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        assert (ROOT / target).is_file(), target
+
+
+def test_commands_and_names_exist():
+    for line in re.findall(r"^ {4}reluflow (\w+)", README, re.M):
+        assert line in ("run", "data", "demo"), line
+    for name in re.findall(r"`rf\.(\w+)", README):
+        assert hasattr(rf, name), name
+    for name in re.findall(r"`sol\.(\w+)", README):
+        assert hasattr(rf.Solution, name) or name in ("events",), name
+
+
+def test_the_saved_run_of_the_readme(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.toml").write_text((ROOT / "examples" / "two_points.toml").read_text())
+    code = re.findall(r"```python\n(.*?)```", README, re.S)[1]
+    exec(code, {"rf": rf})
+    assert rf.load("runs/seed-3").experiment["init.seed"] == 3
+
+
+@pytest.mark.parametrize("name", ["make demo", "make test"])
+def test_make_targets_exist(name):
+    assert re.search(rf"^{name.split()[1]}:", (ROOT / "Makefile").read_text(), re.M)
