@@ -15,9 +15,9 @@ import sys
 import time
 
 import numpy as np
+from benchmarks import _polar
 
 import reluflow as rf
-from benchmarks import _polar
 from reluflow.descent import Machine
 from reluflow.kernels import descent as kd
 
@@ -172,9 +172,8 @@ def mnist():
         }
         found = race(present(runs), 6)
         bare = min(spent for what, spent in found.items() if "bare" in what)
-        print(
-            f"  {name}, n = {data.n}, d = {data.d}: rf.Descent takes {found['rf.Descent'] / bare:.3g} x its bare products"
-        )
+        ratio = found["rf.Descent"] / bare
+        print(f"  {name}, n = {data.n}, d = {data.d}: rf.Descent takes {ratio:.3g} x its bare products")
         for what, spent in found.items():
             say(what, spent / k, found["rf.Descent"] / k, 1e3, "ms")
 

@@ -15,7 +15,7 @@ def test_on_orthogonal_data_they_stay_together_and_the_shift_is_the_steps():
     assert found.parted is None and not found.trapped and len(found.flips) == 0
     assert "They stay together" in found.summary() and "No output weight changed sign" in found.summary()
     assert np.max(found.bits) == 0
-    # Growing by log(1 + step |D|) / step instead of |D| per unit of time makes descent late by step |D| / 2 of the time passed.
+    # Growing by log(1 + step |D|) / step, not |D|, per unit of time: late by step |D| / 2 of the time passed.
     late = [shift / p.start for p, _, shift in found.shifts if p.start > 0]
     D = np.sqrt(5) / 2
     assert late[0] == pytest.approx(2e-3 * D / 2, rel=0.2)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from tests.support.orthogonal import half_times
 
 import reluflow as rf
-from tests.support.orthogonal import half_times
 
 
 def two_points(scale, seed=0):

@@ -2,8 +2,9 @@
 
     gap(t) = max_i |f_i^descent - f_i^flow|       parted: the first iteration with gap > tol max(1, max_i |y_i|)
 
-Bits differ where descent's s'(<w_j, x_i>) is not the flow's; a datum on which the flow slides is not counted, descent switches
-there back and forth by nature. A flip is a neuron whose a_j has another sign at the end than at the start.
+Bits differ where descent's s'(<w_j, x_i>) is not the flow's; a datum on which the flow slides is not counted, because
+descent switches there back and forth by nature. A flip is a neuron whose a_j has another sign at the end than at the
+start.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from reluflow.solve import Limits, solve
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A flow and a descent of one problem. `t`, `loss_flow`, `loss_descent`, `gap`, `bits` are columns over common times."""
+    """A flow and a descent of one problem; the arrays are columns over common times `t`."""
 
     flow: Solution
     descent: Solution
@@ -74,8 +75,8 @@ class Comparison:
         """What happened, in sentences."""
         end, n_bits = self.t[-1], self.bits.size and int(np.max(self.bits))
         said = [
-            f"Descent with step {self.descent.method.step:g} against the flow at rtol {self.flow.method.rtol:g}, up to t = {end:.6g} "
-            f"({self.descent.stats.steps} iterations)."
+            f"Descent with step {self.descent.method.step:g} against the flow at rtol {self.flow.method.rtol:g}, "
+            f"up to t = {end:.6g} ({self.descent.stats.steps} iterations)."
         ]
         if self.parted is None:
             said.append(f"They stay together: outputs differ by {np.max(self.gap):.2g} at most.")
@@ -117,8 +118,8 @@ class Comparison:
     def __repr__(self) -> str:
         lines = [f"{'t':>12}{'loss (flow)':>16}{'loss (descent)':>16}{'output gap':>14}{'bits':>8}"]
         for k in np.unique(np.linspace(0, len(self.t) - 1, 9).astype(int)):
-            row = f"{self.t[k]:>12.6g}{self.loss_flow[k]:>16.8g}{self.loss_descent[k]:>16.8g}{self.gap[k]:>14.3g}{self.bits[k]:>8d}"
-            lines.append(row)
+            losses = f"{self.loss_flow[k]:>16.8g}{self.loss_descent[k]:>16.8g}"
+            lines.append(f"{self.t[k]:>12.6g}{losses}{self.gap[k]:>14.3g}{self.bits[k]:>8d}")
         lines += [
             "",
             f"{'phase':<12}{'flow from':>12}{'descent from':>14}{'shift':>12}{'flow loss':>14}{'descent loss':>14}",
@@ -177,8 +178,8 @@ def compare(
 ) -> Comparison:
     """Runs `problem` up to t1 by the flow and by descent with `step`, and finds where they part.
 
-    `points` common times, half of them equally spaced and half geometrically, are iterations of the descent; `tol` times
-    max(1, max |y|) is the difference of outputs that counts as parting.
+    `points` common times, half of them equally spaced and half geometrically, are iterations of the descent; `tol`
+    times max(1, max |y|) is the difference of outputs that counts as parting.
     """
     tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
     points = whole("points", points, least=2, hint="the start and the end are always among them")
@@ -210,7 +211,7 @@ def _columns(sol: Solution, t: np.ndarray):
 
 
 def _first(flow, descent, step, lo: int, hi: int, threshold: float) -> int:
-    """The first iteration after lo at which the outputs differ by more than the threshold, as far as 17 cuts at a time show it."""
+    """The first iteration after lo whose outputs differ by more than the threshold, as 17 cuts at a time show it."""
     while hi - lo > 1:
         cuts = np.unique(np.linspace(lo, hi, 17).astype(int))
         gap = np.max(np.abs(flow.outputs_at(cuts * step) - descent.outputs_at(cuts * step)), axis=1)

@@ -1,11 +1,13 @@
 r"""Gradient descent: the driver that runs `kernels.descent` in bursts and keeps what was asked for.
 
-    w_j += step a_j D_j,   a_j += step <w_j, D_j>     with the old values,  D_j = sum_i s'(<w_j, x_i>) g_i x_i,  g_i = -dL/df_i
+    w_j += step a_j D_j,   a_j += step <w_j, D_j>   with the old values
+    D_j = sum_i s'(<w_j, x_i>) g_i x_i,   g_i = -dL/df_i
 
-Iteration k is the state at t = k step. The clock of a run is k itself; a time between two iterations shows the earlier one.
+Iteration k is the state at t = k step. The clock of a run is k itself; a time between two iterations shows the earlier.
 
-Mini-batches: `rng = numpy.random.default_rng([seed, 2])`; every epoch draws `order = rng.permuted(numpy.arange(n))` and goes
-through it `batch` rows at a time, the last batch being what is left. A batch's loss is its own mean (or sum).
+Mini-batches: `rng = numpy.random.default_rng([seed, 2])`; every epoch draws `order = rng.permuted(numpy.arange(n))` and
+goes through it `batch` rows at a time, the last batch being what is left. A batch's loss is its own mean (or sum). The
+bits of all data are not looked at every iteration then, so that only changes of sign are events.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ NEVER = 2**62
 class Descent:
     """Plain gradient descent with a fixed `step`; iteration k is at t = k step.
 
-    `batch` rows at a time make it stochastic (`seed` fixes the order); None is all of them. `dtype="float32"` halves the work
-    of large problems; output weights, outputs and scales stay float64.
+    `batch` rows at a time make it stochastic (`seed` fixes the order); None is all of them. `dtype="float32"` halves
+    the work of large problems; output weights, outputs and scales stay float64.
     """
 
     step: float
@@ -131,7 +133,7 @@ class Machine:
             first=int(problem.train == "first"),
         )
         self.start = _start(problem)
-        self.at_zero = problem.activation.at_zero
+        self.at_zero = float(problem.activation.at_zero or 0.0)
         real = np.dtype(method.dtype)
         batch = min(method.batch or self.n, self.n)
         self.full = batch == self.n
@@ -142,7 +144,7 @@ class Machine:
             live=np.any(x != 0, axis=1).astype(np.int64),
             loss=self.pk.loss,
             slope=self.pk.slope,
-            at_zero=float(self.at_zero),
+            at_zero=self.at_zero,
             mean=int(problem.reduction == "mean"),
             first=self.pk.first,
             step=method.step,
@@ -355,7 +357,7 @@ STATUS = {kd.REACHED: Outcome.REACHED, kd.STATIONARY: Outcome.STATIONARY, kd.NOT
 
 
 def run(problem: Problem, method: Descent, end: float, save, limits, progress):
-    """Descends until iteration `end` (inf: until nothing moves); returns the machine, its tape, the outcome and the seconds."""
+    """Descends until iteration `end` (inf: until nothing moves); returns machine, tape, outcome and seconds."""
     began = _time.perf_counter()
     last = int(end) if np.isfinite(end) else NEVER
     machine = Machine(problem, method, last)

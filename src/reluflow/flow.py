@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow._checks import number, one_of
+from reluflow.kernels import aside as ka
 from reluflow.kernels import coupled as kn
-from reluflow.kernels import frozen
 from reluflow.kernels.field import State, Work
 from reluflow.kernels.pack import Pack, pack
 from reluflow.outcome import Outcome
@@ -72,6 +72,9 @@ class Machine:
         k = self.size
         self.scratch = (np.empty((16, k)), np.empty((7, k)), np.empty(k), np.empty(k), np.empty(k), np.empty(k))
         self.u = (np.empty((self.m, self.big)), np.empty((self.m, self.big)))
+        self.mode: int | None = ka.START
+        empty = np.empty((0, 0))
+        self.looked = (np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
         self.span, self.order, self.noises = np.zeros(5), np.zeros(1, np.int64), np.zeros(self.big)
         self.probe = np.full(max(self.n, 0), 1.0 / np.sqrt(max(self.n, 1)))
 
@@ -82,15 +85,15 @@ class Machine:
         b = y[self.m * self.r : self.m * self.r + self.m]
         self.st.sign[:] = np.where(b >= 0, 1.0, -1.0)
         self.cf[[kn.CLOCK, kn.STEP]] = clock, step
-        self.ci[kn.MODE] = kn.RESTORE
+        self.mode = ka.RESTORE
 
     def look(self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False):
         """Outputs (rows, n), log loss (rows,) and, when asked for, surface bits (rows, m, S) of stored states."""
         rows = len(clock)
         f, logs = np.empty((rows, self.n)), np.empty(rows)
         out = np.empty((rows if bits else 0, self.m * self.big))
-        code = np.ascontiguousarray(code, dtype=np.int64)
-        kn.look(self.pk, self.st, clock, y, code, self.wk, self.scratch[2], f, logs, out)
+        self.looked = (clock, y, np.ascontiguousarray(code, dtype=np.int64), f, logs, out)
+        self._aside(ka.LOOK, self.scratch[2])
         return f, logs, out.reshape(-1, self.m, self.big)
 
     def frames(self, wanted: np.ndarray):
@@ -175,14 +178,25 @@ class Machine:
 
     def _jump(self, first: int) -> float:
         self.order[0] = first
-        return frozen.jump(
-            self.pk, self.st, self.cf, self.ci, self.span, self.order, self.wk, self.scratch[2], self.noises, self.ev
+        return self._aside(ka.JUMP, self.scratch[2])
+
+    def _aside(self, mode: int, v: np.ndarray) -> float:
+        return ka.aside(
+            mode, self.pk, self.st, self.cf, self.ci, self.span, self.order, self.wk, v, self.noises, self.ev, *self.looked
         )
 
     def burst(self, budget: int) -> int:
-        return kn.burst(
-            self.pk, self.st, self.cf, self.ci, budget, self.saves, *self.scratch, *self.u, self.wk, self.probe, self.ev, *self.ck, *self.fr
-        )
+        """Up to `budget` steps; returns a status of `coupled`."""
+        if self.mode is not None:
+            self._aside(self.mode, self.scratch[2])
+            self.mode = None
+        while True:
+            status = kn.burst(
+                self.pk, self.st, self.cf, self.ci, budget, self.saves, *self.scratch, *self.u, self.wk, self.probe, self.ev, *self.ck, *self.fr
+            )
+            if status != kn.ASIDE:
+                return status
+            self._aside(ka.AT_ORIGIN, self.scratch[0][12].copy() if self.ci[kn.ORIGIN] else self.scratch[2])
 
 
 def _state(pk: Pack, start) -> State:

@@ -5,8 +5,8 @@ r"""Training as a sequence of phases: alignment, growth, plateaus, convergence.
     growth        between those: neurons grow and the loss falls
     convergence   the last growth, once the loss is 1% of what it was at its start; and the tail of an exponential loss
 
-A neuron's size is |a_j| |w_j|, its growth time 2 over the largest rate of the logarithm of its size. dL/dt is taken over T/10, so
-that the chatter of descent on an activation surface does not count as motion.
+A neuron's size is |a_j| |w_j|, its growth time 2 over the largest rate of the logarithm of its size. dL/dt is taken
+over T/10, so that the chatter of descent on an activation surface does not count as motion.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ SHARE = 1e-3  # of the largest neuron, or of the largest growth: below it a neur
 
 @dataclass(frozen=True)
 class Phase:
-    """One phase. `loss` (and `log_loss`) is the saddle's for alignment and plateaus, else the loss at the end; `neurons` are those that grew.
+    """One phase. `loss` is the saddle's for alignment and plateaus, else the loss at the end.
 
-    `half` is when a growth has done half of its work: the loss midway between the saddle before and what comes after.
+    `neurons` are those that grew; `half` is when a growth has done half of its work: the loss midway between the saddle
+    before and what comes after.
     """
 
     kind: str
@@ -55,9 +56,8 @@ class Phases(tuple):
         for p in self:
             half = "" if p.half is None else f"{p.half:.6g}"
             start, end = _time_text(p.start, p.log_start), _time_text(p.end, p.log_end)
-            lines.append(
-                f"{p.kind:<12}{start:>12}{end:>12}{half:>12}{_loss_text(p.log_loss):>12}  {_list_text(p.neurons)}".rstrip()
-            )
+            loss, grew = _loss_text(p.log_loss), _list_text(p.neurons)
+            lines.append(f"{p.kind:<12}{start:>12}{end:>12}{half:>12}{loss:>12}  {grew}".rstrip())
         return "\n".join(lines)
 
 
@@ -76,7 +76,7 @@ def _list_text(neurons) -> str:
 
 
 class Track:
-    """A run on a grid of clock values that can be made finer: times, log losses, largest outputs, log sizes of neurons."""
+    """A run on a grid of clock values that can be made finer: times, log losses, largest outputs, log sizes."""
 
     def __init__(self, sol):
         self.sol = sol
@@ -127,7 +127,7 @@ class Track:
 
 
 def longest_growth_time(t, size) -> float:
-    """T: over the neurons that end up mattering and grew by a factor e or more, the longest 2 / (largest rate of log size)."""
+    """T: over the neurons that come to matter and grew by e or more, the longest 2 / (largest rate of log size)."""
     peak = np.max(size, axis=0)
     matter = peak > np.max(peak) + np.log(SHARE)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -205,7 +205,7 @@ def _without_blips(flags, length, least):
 
 
 def _crossing(value, lo: float, hi: float) -> float:
-    """Where `value` (of clock values) changes sign between lo and hi: the bracket cut in 16 twice, then a straight line."""
+    """Where `value` (of clock values) changes sign between lo and hi: the bracket cut in 16 twice, then a line."""
     low = high = 0.0
     for _ in range(2):
         cuts = np.linspace(lo, hi, 17)

@@ -1,6 +1,7 @@
 """What comes back from a run: frames, dense evaluation by replay, events, statistics.
 
-Logarithms are authoritative: `log_t`, `log_loss`, `log_norm`; `t` and `loss` are their exponentials and may read inf or 0.
+Logarithms are authoritative: `log_t`, `log_loss`, `log_norm`; `t` and `loss` are their exponentials and may read inf
+or 0.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from reluflow.kernels import coupled as kn
 from reluflow.kernels import descent as kd
 from reluflow.kernels.field import SLID
 from reluflow.outcome import Outcome
-from reluflow.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class Solution:
         return sol
 
     @classmethod
-    def from_descent(cls, problem, method, machine, tape, outcome, seconds, times) -> Solution:
+    def from_descent(cls, problem, method, kept, outcome, seconds, times) -> Solution:
+        machine, tape = kept
         clock, y, code = joined(tape.marks)
         events = Events.from_surfaces(
             tape.all_events(), clock_for(problem, method).times, machine.pk, machine.coords.kept
@@ -171,7 +172,7 @@ class Solution:
     # Keeping it -----------------------------------------------------------------------------------------------------
 
     def save(self, path):
-        """Write the run as a folder for `rf.load`; when this returns it is on disk, whole. `path` must not exist yet."""
+        """Write the run as a folder for `rf.load`; when this returns it is on disk, whole. `path` must not exist."""
         from reluflow import store
 
         return store.save(self, path)
@@ -210,7 +211,7 @@ class Solution:
         return np.exp(self.log_loss_at(t, log_t=log_t))
 
     def bits_at(self, t=None, *, log_t=None) -> np.ndarray:
-        """s'(<w_j, x_i>) at time t, (width, n): the slope or 1, or between the two while sliding; right-continuous in t."""
+        """s'(<w_j, x_i>) at time t, (width, n): the slope or 1, or between while sliding; right-continuous in t."""
         clock, scalar = self._clock(t, log_t)
         _, _, bits = self._machine.look(*self._replay(clock), bits=True)
         full = self._bits_to_data(bits)
@@ -231,7 +232,7 @@ class Solution:
 
     @cached_property
     def initial_bits(self) -> np.ndarray:
-        """Bits before the first event, (width, n): from the signs of <w_j, x_i>; on a surface off (descent: `at_zero`)."""
+        """Bits before the first event, (width, n): signs of <w_j, x_i>; on a surface off (descent: `at_zero`)."""
         m = self._machine
         if isinstance(self.method, Descent):
             return self.bits_at(0.0)
@@ -240,7 +241,7 @@ class Solution:
         return self._bits_to_data(np.where(u > 4.5e-16, 1.0, m.pk.slope)[None])[0]
 
     def phases(self, tol: float = 1e-2):
-        """Alignment, growth, plateaus, convergence: a table with start, end, the neurons that grew and the saddles' losses."""
+        """Alignment, growth, plateaus, convergence: a table with start, end, neurons that grew, losses of saddles."""
         from reluflow.phases import phases
 
         return phases(self, tol)

@@ -74,8 +74,9 @@ def solve(
 ) -> Solution:
     """Trains `problem` by `method` until t1 (or e^log_t1), or, with neither, until nothing moves any more.
 
-    `progress` is called with a `Progress` about ten times a second. Ctrl-C returns what there is. An outcome that is neither
-    reached, stationary nor interrupted raises `SolveError`, whose `.solution` holds the run; `throw=False` returns it instead.
+    `progress` is called with a `Progress` about ten times a second. Ctrl-C returns what there is. An outcome that is
+    neither reached, stationary nor interrupted raises `SolveError`, whose `.solution` holds the run; `throw=False`
+    returns it instead.
     """
     method, save = method or Flow(), save or Save()
     if not isinstance(problem, Problem):
@@ -86,12 +87,11 @@ def solve(
     if isinstance(method, Descent):
         # The iterations asked for by t1 are no surprise, so only limits given by the caller bound them.
         limits = limits or Limits(steps=10**15)
-        done = run_descent(problem, method, end, save, limits, progress)
-        sol = Solution.from_descent(problem, method, *done, save.times)
+        *kept, outcome, seconds = run_descent(problem, method, end, save, limits, progress)
+        sol = Solution.from_descent(problem, method, kept, outcome, seconds, save.times)
     else:
-        done = run_flow(problem, method, end, save, limits or Limits(), progress)
-        sol = Solution.from_flow(problem, method, *done, save.times)
-    outcome = sol.outcome
+        machine, tape, outcome, seconds = run_flow(problem, method, end, save, limits or Limits(), progress)
+        sol = Solution.from_flow(problem, method, machine, tape, outcome, seconds, save.times)
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
         raise SolveError(sol)
     return sol
@@ -118,20 +118,22 @@ def end_clock(problem: Problem, t1, log_t1, method: Flow | Descent | None = None
         if isinstance(method, Descent):
             if log_t1 - np.log(method.step) > 30:
                 raise ValueError(
-                    f"`log_t1` must be below log(step) + 30 for descent, got {log_t1:g}: it takes every iteration; try `rf.Flow()`."
+                    f"`log_t1` must be below log(step) + 30 for descent, got {log_t1:g}: it takes every iteration; "
+                    "try `rf.Flow()`."
                 )
             return _some(method, np.exp(log_t1), float(clock.of_log(log_t1)))
         if problem.tailed:
             return float(clock.of_log(log_t1))
         if log_t1 > 700:
             raise ValueError(
-                f"`log_t1` must be <= 700 for the square loss, got {log_t1:g}: it ends in finite time to rounding, so leave "
-                "both `t1` and `log_t1` out to run until nothing moves."
+                f"`log_t1` must be <= 700 for the square loss, got {log_t1:g}: it ends in finite time to rounding, so "
+                "leave both `t1` and `log_t1` out to run until nothing moves."
             )
         return float(np.exp(log_t1))
     if problem.tailed:
         raise ValueError(
-            f"`t1` must be given for the {problem.loss} loss, got None: its tail never ends. Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100."
+            f"`t1` must be given for the {problem.loss} loss, got None: its tail never ends. "
+            "Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100."
         )
     if isinstance(method, Descent) and method.batch is not None:
         raise ValueError(

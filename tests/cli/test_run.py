@@ -218,3 +218,15 @@ def test_control_c_keeps_what_there_is(here):
 def test_help_needs_no_repository(tmp_path):
     done = subprocess.run([sys.executable, "-m", "reluflow", "--version"], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout.strip() == f"reluflow {rf.__version__}"
+
+
+def test_a_full_disk_is_a_sentence_and_status_2(here, capsys):
+    from tests.test_store import mounted
+
+    (here / "disk").mkdir()
+    with mounted(here / "disk", "size=64k") as disk:
+        assert reluflow("run", "my.toml", "--out", "disk/run") == 2
+        said = capsys.readouterr().err
+        assert said.startswith("error `disk/run` must be writable, got no space left on device: free some room")
+        assert said.count("\n") == 1
+        assert list(disk.iterdir()) == []

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.support.orthogonal import half_times
 
 import reluflow as rf
-from tests.support.orthogonal import half_times
 
 SADDLE = 0.0318157895  # the five points' last saddle, y_3 = -0.3
 
@@ -24,7 +24,7 @@ def drop_times(problem, share):
 
 
 def drop_errors(seed, scale=1e-6, step=2e-3):
-    """Iterations by which descent is later than the formula (first iteration at or after it), both classes, 1, 10, 50, 99%."""
+    """Iterations by which descent is later than the formula, both classes, 1, 10, 50, 99%."""
     problem = two_points(scale, seed)
     data = problem.data
     sol = rf.solve(problem, rf.Descent(step), t1=step * 20_000, save=rf.Save(frames=20_001))
@@ -37,7 +37,7 @@ def drop_errors(seed, scale=1e-6, step=2e-3):
 
 
 def test_figure_2_drops_within_7_iterations_of_the_formula():
-    # The lag is |D| t / 2 iterations, because a step grows by log(1 + step |D|) and not by step |D|: about log(1/scale) / 2.
+    # The lag is |D| t / 2 iterations: a step grows by log(1 + step |D|), not by step |D|. About log(1/scale) / 2.
     assert np.max(np.abs(drop_errors(0))) <= 7
 
 

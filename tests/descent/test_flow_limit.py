@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.support.problems import random_balanced
 
 import reluflow as rf
-from tests.support.problems import random_balanced
 
 
 def exponent(seed, parts=(1600, 3200, 6400, 12800)):

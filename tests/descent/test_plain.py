@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.support import textbook
 
 import reluflow as rf
-from tests.support import textbook
 
 LOSSES = ("square", "logistic", "logistic2", "exponential")
 
@@ -53,7 +53,7 @@ def tiny_problem(seed, width=4):
 
 
 def against_many_digits(seed, step=0.25):
-    """(largest error of log norms, directions and outputs, whether it learned) of a run from 1e-200 against 50 digits."""
+    """(largest error of log norms, directions, outputs; whether it learned) of a run from 1e-200 against 50 digits."""
     problem = tiny_problem(seed)
     # As far as a while after the outputs have become visible.
     scout = rf.solve(problem, rf.Descent(step), t1=20_000 * step, save=rf.Save(frames=2000))

@@ -174,9 +174,12 @@ def coupled_only(monkeypatch):
 
 
 def without_regimes(seed, monkeypatch):
-    """(jumps, largest difference of the outputs over the promise) of a random problem with and without jumps; None at a bifurcation."""
+    """(jumps, largest output, difference of outputs over the promise) of a random problem with and without jumps; None at a bifurcation."""
     rtol = 1e-8
-    problem, t1 = problems.random_balanced(seed, scales=(-16.0, -25.0, -50.0, -200.0))
+    problem, t1 = problems.random_balanced(seed, scales=(-25.0, -50.0, -100.0, -200.0))
+    rate = np.max(rf.limit(problem, follow=False).early.rate)
+    if rate > 0:
+        t1 = (8.0 - 1.2 * problem.init.log_scale) / rate  # past the first escape, often past the second
     sol = rf.solve(problem, rf.Flow(rtol=rtol), t1=t1)
     t = np.linspace(0.0, t1, 60)
     found = sol.outputs_at(t)
@@ -187,18 +190,20 @@ def without_regimes(seed, monkeypatch):
         expected = slow.outputs_at(t)
     if min(s.stats.nearest_bifurcation for s in (sol, slow)) < 1e-6 or sol.stats.non_unique or slow.stats.non_unique:
         return None
-    return sol.stats.regimes["jumps"], float(np.max(np.abs(found - expected) / np.maximum(1.0, np.abs(expected)))) / (100 * rtol)
+    size = np.maximum(1.0, np.abs(expected))
+    return sol.stats.regimes["jumps"], float(np.max(np.abs(found))), float(np.max(np.abs(found - expected) / size)) / (100 * rtol)
 
 
 @pytest.mark.parametrize("seed", range(0, 100, 10))
 def test_regimes_are_invisible(seed, monkeypatch):
     found = without_regimes(seed, monkeypatch)
-    assert found is None or found[1] < 1.0
+    assert found is None or found[2] < 1.0
 
 
 @pytest.mark.exhaustive
 def test_regimes_are_invisible_on_a_hundred_problems(monkeypatch):
     found = [without_regimes(seed, monkeypatch) for seed in range(100)]
     judged = [f for f in found if f is not None]
-    assert len(judged) > 80 and sum(jumps > 0 for jumps, _ in judged) > 70
-    assert max(ratio for _, ratio in judged) < 1.0
+    assert len(judged) >= 85
+    assert sum(jumps > 0 and size > 0.1 for jumps, size, _ in judged) >= 75
+    assert max(ratio for _, _, ratio in judged) < 1.0

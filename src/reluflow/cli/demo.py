@@ -39,7 +39,7 @@ def demo(out: Out = Path("demo"), log_scale: Scale = LOG_SCALE, json_: Json = Fa
         console.print(f"[bold]One network from e^{log_scale:,.0f} to its limit[/bold]")
         console.print("[dim]60 ReLU neurons, two points, gradient flow until nothing moves[/dim]")
         if not _compiled():
-            console.print("[dim]The first run ever compiles the kernels, about a minute; later ones start at once.[/dim]")
+            console.print("[dim]The first run ever compiles its kernels, about a minute; later ones do not.[/dim]")
         console.print()
     film, five, facts, files, seconds = _make(out, log_scale, quiet=json_)
     if json_:
@@ -84,7 +84,7 @@ def _make(out: Path, log_scale: float, quiet: bool):
         from reluflow.cli import _figure, _film, _page
 
         stage()
-        _film.follow(-14.0)  # whatever must be compiled is compiled here, so that the time below is the run's own
+        _film.follow(log_scale)  # whatever must be compiled is compiled here, so that the time below is the run's own
         began = time.perf_counter()
         film = _film.follow(log_scale)
         seconds = time.perf_counter() - began

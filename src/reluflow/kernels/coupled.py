@@ -9,17 +9,29 @@ import numpy as np
 
 from reluflow.kernels import slide
 from reluflow.kernels._jit import entry, glue, inner
-from reluflow.kernels.field import ASLEEP, DEAD, FRESH, OFF, ON, PINNED, SLID, SQUARE, copy, copy_rows, field, fill, log_loss, stiffness
+from reluflow.kernels.field import (
+    ASLEEP,
+    DEAD,
+    FRESH,
+    OFF,
+    ON,
+    SLID,
+    SQUARE,
+    copy,
+    copy_rows,
+    field,
+    fill,
+    stiffness,
+)
 from reluflow.kernels.tableau import DENSE, E3, E5, STAGES, A, C
 
-RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM, QUIET = 0, 1, 2, 3, 4, 5, 6, 7
+RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM, QUIET, ASIDE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 # Places in the control arrays.
 CLOCK, STEP, END, RTOL, LOSS0, REST, NEAREST, SPEED, PASSIVE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 N_STEPS, N_REJECTED, N_EVENTS, EV_USED, CK_USED, FR_NEXT, FR_USED, N_FIELDS, MODE, STRIDE, TICK = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 WAIT, N_JUMP_EVENTS = 11, 12
-# What a burst does first: bits from signs at t = 0, bits from the codes of a checkpoint, or nothing.
-START, RESTORE, GO_ON = 0, 1, 2
+ORIGIN, CHECKED = 13, 14
 
 SAME_INSTANT = 1e-13  # |<q, e>| / |q| that counts as being on the surface with another event
 LEFT = 1e-11  # a neuron has clearly left a surface
@@ -430,102 +442,7 @@ def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, sure):
         slide.hold(pk, st, j)
         slide.project(st, st.y, j, r)
         if st.slid[j] == r:
-            record(ev, ci, cf, j, -1, slide.EV_ORIGIN, 0.0)
-            fall_asleep(pk, st, j, ev, ci, cf)
-
-
-@inner
-def fall_asleep(pk, st, j, ev, ci, cf):
-    """w_j = 0 and no way out of it: the neuron rests there until the drive opens one."""
-    r = pk.e.shape[1]
-    for i in range(j * r, (j + 1) * r):
-        st.y[i] = 0.0
-    for k in range(st.code.shape[1]):
-        kind = slide.change(st.code[j, k], PINNED)
-        if kind >= 0:
-            record(ev, ci, cf, j, k, kind, 0.0)
-        st.code[j, k] = PINNED
-        st.bits[j, k] = pk.slope
-    st.slid[j] = 0
-    st.dead[j] = ASLEEP
-
-
-@inner
-def leave_origin(pk, st, j, way, wk, noises, ev, ci, cf):
-    """From w_j = 0: a ray z with s D(z) along z, found by going uphill on s sum_i g_i s(<z, x_i>) from `way`. Never unique.
-
-    Surfaces on which the ascent keeps switching are held and resolved; without a ray that grows the neuron rests at 0.
-    """
-    m, big = st.bits.shape
-    r = pk.e.shape[1]
-    s = st.sign[j]
-    z, D = np.empty(r), np.empty(r)
-    side, flips, mark = np.empty(big, np.int64), np.empty(big, np.int64), np.empty(big, np.int64)
-    fill(flips, 0)
-    fill(side, -1)
-    size, scale = 0.0, 1e-300
-    for i in range(r):
-        z[i] = way[i]
-        size += z[i] * z[i]
-    for k in range(big):
-        scale += abs(wk.jump[k]) + abs(wk.base[k])
-    growth = 0.0
-    for turn in range(400):
-        size = np.sqrt(size)
-        for i in range(r):
-            z[i] = z[i] / size if size > 0.0 else 0.0
-            D[i] = 0.0
-        for k in range(big):
-            u = 0.0
-            for i in range(r):
-                u += z[i] * pk.e[k, i]
-            now = 1 if u > 0.0 else 0
-            if now != side[k] and turn >= 300:
-                flips[k] += 1
-            side[k] = now
-            coef = (1.0 if now == 1 else pk.slope) * wk.jump[k] + wk.base[k]
-            for i in range(r):
-                D[i] += coef * pk.e[k, i]
-        growth, size = 0.0, 0.0
-        for i in range(r):
-            growth += s * D[i] * z[i]
-            z[i] += s * D[i] / scale * 4.0 / (1.0 + 0.1 * turn)
-            size += z[i] * z[i]
-    for i in range(j * r, (j + 1) * r):
-        st.y[i] = 0.0
-    st.slid[j] = 0
-    if growth <= 1e-6 * scale:
-        fall_asleep(pk, st, j, ev, ci, cf)
-        return
-    st.dead[j] = 0
-    for k in range(big):
-        mark[k] = slide.HELD if flips[k] > 2 else slide.ABSENT
-        new = ON if side[k] == 1 else OFF
-        kind = slide.change(st.code[j, k], new)
-        st.code[j, k] = new + FRESH
-        st.bits[j, k] = 1.0 if new == ON else pk.slope
-        if mark[k] == slide.ABSENT and kind >= 0:
-            record(ev, ci, cf, j, k, kind, 0.0)
-        elif mark[k] != slide.ABSENT:
-            st.code[j, k] = SLID
-    settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, 0.0)
-
-
-@inner
-def wake(pk, st, wk, noises, ev, ci, cf):
-    """Neurons resting at w = 0 go on when the drive opens a way; True if one did."""
-    m = st.sign.size
-    r = pk.e.shape[1]
-    way = np.empty(r)
-    woken = False
-    for j in range(m):
-        if st.dead[j] == ASLEEP:
-            # Off the axes, so that no surface of the data is singled out.
-            for i in range(r):
-                way[i] = np.cos(1.0 + 2.0 * i)
-            leave_origin(pk, st, j, way, wk, noises, ev, ci, cf)
-            woken = woken or st.dead[j] != ASLEEP
-    return woken
+            ci[ORIGIN] = j + 1
 
 
 @inner
@@ -548,8 +465,7 @@ def at_event(pk, st, v, q0, pj, pk_, side, wk, noises, ev, ci, cf):
         size = norm_q(st.y, j, r)
         primary = j == pj
         if primary and pk_ >= 0 and st.slid[j] > 0 and side < 0 and size <= 1e-9 * q0[j]:
-            record(ev, ci, cf, j, -1, slide.EV_ORIGIN, 0.0)
-            leave_origin(pk, st, j, v[j * r : (j + 1) * r], wk, noises, ev, ci, cf)
+            ci[ORIGIN] = j + 1
             continue
         unique = True
         if pk.first == 0 and st.delta_sign[j] != 0.0 and ((primary and pk_ < 0) or st.y[m * r + j] * st.sign[j] < 0.0):
@@ -581,86 +497,6 @@ def at_event(pk, st, v, q0, pj, pk_, side, wk, noises, ev, ci, cf):
                     hit = True
         if hit:
             settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, 1.0 if unique else 0.0)
-
-
-@inner
-def at_start(pk, st, wk, noises, ev, ci, cf):
-    """Bits at t = 0 from the signs of <q_j, e_k>; neurons starting on a surface are resolved."""
-    m, big = st.bits.shape
-    r = pk.e.shape[1]
-    for j in range(m):
-        size = norm_q(st.y, j, r)
-        for k in range(big):
-            u = 0.0
-            for i in range(r):
-                u += st.y[j * r + i] * pk.e[k, i]
-            st.code[j, k] = ON if u > 0.0 else OFF
-            st.bits[j, k] = 1.0 if u > 0.0 else pk.slope
-            if abs(u) <= 4.5e-16 * size:
-                st.code[j, k] = OFF
-                st.bits[j, k] = pk.slope
-        st.dead[j] = 0
-        st.slid[j] = 0
-    field(pk, st.y, 0.0, st.bits, st.code, st.dead, st.slid, st.basis, np.empty(st.y.size), wk)
-    slide.noise(pk, st.y, m, r, wk, noises)
-    mark = np.empty(big, np.int64)
-    for j in range(m):
-        size = norm_q(st.y, j, r)
-        if st.sign[j] == 0.0:
-            h = 0.0
-            for i in range(r):
-                h += wk.pull[j, i] * st.y[j * r + i]
-            st.sign[j] = 1.0 if h >= 0.0 else -1.0
-            st.y[m * r + j] = st.sign[j] * 1e-300
-        if size == 0.0:
-            record(ev, ci, cf, j, -1, slide.EV_ORIGIN, 0.0)
-            leave_origin(pk, st, j, wk.pull[j], wk, noises, ev, ci, cf)
-            continue
-        hit = False
-        for k in range(big):
-            mark[k] = slide.ABSENT
-            if abs(wk.u[j, k]) <= 4.5e-16 * size and pk.slope < 1.0:
-                mark[k] = slide.AT_START
-                hit = True
-        if hit:
-            settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, 1.0)
-        elif slide.is_dead(pk, st, j):
-            st.dead[j] = DEAD
-            record(ev, ci, cf, j, -1, slide.EV_DEAD, 1.0)
-
-
-@inner
-def restore(pk, st):
-    """Bits, dead flags and held bases from the codes, without touching y: how a checkpoint comes back."""
-    m, big = st.bits.shape
-    r = pk.e.shape[1]
-    for j in range(m):
-        for k in range(big):
-            st.bits[j, k] = 1.0 if (st.code[j, k] & 3) == ON else pk.slope
-        slide.hold(pk, st, j)
-        st.dead[j] = DEAD if slide.is_dead(pk, st, j) else 0
-        if st.slid[j] > 0 and norm_q(st.y, j, r) == 0.0 and (st.code[j, 0] & 3) == PINNED:
-            st.dead[j] = ASLEEP
-            st.slid[j] = 0
-
-
-@inner
-def first_step(pk, st, v, wk, cf):
-    """The loss the energy is compared with, the pull that counts as rest, and a careful first step."""
-    m = st.sign.size
-    r = pk.e.shape[1]
-    G = velocity(pk, st, st.y, 0.0, v, wk)
-    cf[LOSS0] = np.exp(log_loss(pk, wk.f))
-    force = 0.0
-    for i in range(pk.alpha.size):
-        force += abs(pk.alpha[i] * wk.g[i])
-    cf[REST] *= force * (np.exp(G) if pk.loss == SQUARE else 1.0)
-    top = 0.0
-    for j in range(m):
-        size = norm_q(st.y, j, r) if pk.first == 1 else 1.0
-        if size > 0.0:
-            top = max(top, speed(v, j, m, r) / size)
-    cf[STEP] = 0.1 / top if top > 0.0 else 1.0
 
 
 @inner
@@ -746,12 +582,6 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
     idle = 0
     fresh_field = True
     G = 0.0
-    if ci[MODE] == START:
-        at_start(pk, st, wk, noises, ev, ci, cf)
-        first_step(pk, st, K[0], wk, cf)
-    elif ci[MODE] == RESTORE:
-        restore(pk, st)
-    ci[MODE] = GO_ON
     while True:
         clock = cf[CLOCK]
         if fresh_field:
@@ -779,19 +609,15 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
                 for j in range(m):
                     q0[j] = norm_q(st.y, j, r)
                 at_event(pk, st, K[0], q0, wj, wkk, side, wk, noises, ev, ci, cf)
+                if ci[ORIGIN] > 0:
+                    return ASIDE
                 fresh_field = True
                 idle += 1
                 if idle > 20 * room:
                     return STORM
                 continue
-        if any_asleep and ci[EV_USED] + room <= ev.shape[0]:
-            slide.noise(pk, st.y, m, r, wk, noises)
-            if wake(pk, st, wk, noises, ev, ci, cf):
-                fresh_field = True
-                idle += 1
-                if idle > 20 * room:
-                    return STORM
-                continue
+        if any_asleep and ci[CHECKED] == 0:
+            return ASIDE
         if taken >= budget:
             return RUNNING
         if clock >= cf[END]:
@@ -900,6 +726,7 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             fresh_field = True
             return FLUSH
         ci[N_STEPS] += 1
+        ci[CHECKED] = 0
         ci[WAIT] = max(0, ci[WAIT] - 1)
         if event:
             for j in range(m):
@@ -934,6 +761,8 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             cf[CLOCK] = new
             at_event(pk, st, K[12], q0, pj, pkk, side, wk, noises, ev, ci, cf)
             fresh_field = True
+            if ci[ORIGIN] > 0:
+                return ASIDE
             if idle > 20 * room:
                 return STORM
             # Steps stay as long as before the event, which the error test allowed.
@@ -966,30 +795,3 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             ck_f[row, 1] = cf[STEP]
             write_row(ck_y, ck_code, row, st.y, st.code)
             ci[CK_USED] += 1
-
-
-@entry
-def look(pk, st, clock, y, code, wk, v, f, logs, bits):
-    """Outputs, log loss and bits (slid ones with their value) of stored states, one row each."""
-    m, big = st.bits.shape
-    r = pk.e.shape[1]
-    noises = np.empty(big)
-    idx = np.empty(big, np.int64)
-    for row in range(clock.size):
-        for i in range(st.y.size):
-            st.y[i] = y[row, i]
-        for j in range(m):
-            st.sign[j] = 1.0 if st.y[m * r + j] >= 0.0 else -1.0
-            for k in range(big):
-                st.code[j, k] = code[row, j * big + k]
-        restore(pk, st)
-        velocity(pk, st, st.y, clock[row], v, wk)
-        logs[row] = log_loss(pk, wk.f)
-        for i in range(f.shape[1]):
-            f[row, i] = wk.f[i]
-        if bits.shape[0] > 0:
-            slide.noise(pk, st.y, m, r, wk, noises)
-            slide.margins(pk, st, wk, noises, idx)
-            for j in range(m):
-                for k in range(big):
-                    bits[row, j * big + k] = st.bits[j, k]

@@ -1,13 +1,15 @@
 """Plain gradient descent with the scale of every neuron beside its mantissas.
 
-    w_j = e^{c_j} q_j,  a_j = e^{c_j} b_j:     q += eta b D,   b += eta <D, q>  (old q),   D_j = sum_i s'(<w_j, x_i>) g_i x_i
+    w_j = e^{c_j} q_j,  a_j = e^{c_j} b_j:    q += eta b D,   b += eta <D, q>  (old q)
+    D_j = sum_i s'(<w_j, x_i>) g_i x_i
 
-That is descent on (w, a) itself, whatever the scale: both updates are linear in (q, b), so e^c drops out of them and enters
-the outputs alone, f_i = sum_j e^{2 c_j} b_j s(<q_j, x_i>). Mantissas are brought back to size by powers of two, which rounds
-nothing, and c_j = c0_j + E_j log 2 counts them in whole numbers. Bits are literal: 1, the slope, or `at_zero` at exactly 0.
+That is descent on (w, a) itself, whatever the scale: both updates are linear in (q, b), so e^c drops out of them and
+enters the outputs alone, f_i = sum_j e^{2 c_j} b_j s(<q_j, x_i>). Mantissas are brought back to size by powers of two,
+which rounds nothing, and c_j = c0_j + E_j log 2 counts them in whole numbers. Bits are literal: 1, the slope, or
+`at_zero` at exactly 0.
 
-Neurons lie side by side in memory (q is (d, m), bits are (n, m)), so that plain loops vectorise over them; large problems
-use matrix products for the two sums over data and dimensions instead.
+Neurons lie side by side in memory (q is (d, m), bits are (n, m)), so that plain loops vectorise over them; large
+problems use matrix products for the two sums over data and dimensions instead.
 """
 
 from typing import NamedTuple
@@ -61,7 +63,7 @@ class Moving(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Where a burst writes: events, and states that are checkpoints (every STRIDE-th), frames (those in `saves`) or both."""
+    """Where a burst writes: events, and states that are checkpoints (every STRIDE-th), frames (in `saves`) or both."""
 
     ev: np.ndarray  # (rows, 5): iteration, neuron, datum, kind, unique
     at: np.ndarray  # (rows, 2) int64: iteration, CHECKPOINT + FRAME
@@ -129,7 +131,7 @@ def batch_of(task, ci):
 
 @glue
 def look(task, st, x, rows, blas, u, flat, turn, ab, f, moved):
-    """The outputs f of a batch, its bits in `u` (rows, m); returns how many bits and signs changed since the last look."""
+    """The outputs f of a batch, its bits in `u` (rows, m); returns how many bits and signs changed since last time."""
     d, m = st.q.shape
     count = f.size
     full = task.batch == task.y.size
@@ -304,7 +306,7 @@ def write(st, room, row):
 
 
 def _burst(task, st, ci, budget, blas, saves, order, xbuf, flat, turn, ubuf, ab, fbuf, gbuf, D, h, room):
-    """At most `budget` iterations; returns why it stopped. State k is looked at, noted and written before it is left."""
+    """At most `budget` iterations; returns why it stopped. A state is looked at and written before it is left."""
     n, d = task.x.shape
     m = st.b.size
     full = task.batch == n

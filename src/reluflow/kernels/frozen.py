@@ -15,20 +15,20 @@ With the first layer alone q moves on a straight line at the constant velocity b
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import entry, glue, inner
+from reluflow.kernels._jit import glue, inner
 from reluflow.kernels.coupled import (
     CLOCK,
     EV_USED,
     N_EVENTS,
     N_JUMP_EVENTS,
     NEAREST,
-    leave_origin,
     norm_q,
     record,
     settle_surfaces,
     velocity,
 )
 from reluflow.kernels.field import ON, SLID, SQUARE
+from reluflow.kernels.origin import leave_origin, rest_if_held
 
 ALIGNED = 1e-28  # |q_perp|^2 below which the direction is that of D to rounding
 
@@ -233,6 +233,7 @@ def follow(pk, st, j, t0, t1, c_stop, force, wk, noises, ev, ci, cf, D, perp, re
             elif reach[k] - x <= 1e-13 * max(1.0, x):
                 mark[k] = slide.FALLING if kind == ON else slide.RISING
         settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, sure)
+        rest_if_held(pk, st, ev, ci, cf)
         back_on_invariant(st, j, m, r)
     return t
 
@@ -255,7 +256,7 @@ def back_on_invariant(st, j, m, r):
             st.y[i] *= factor
 
 
-@entry
+@inner
 def jump(pk, st, cf, ci, span, order, wk, v, noises, ev):
     """Passive neurons under the present drive, resting ones untouched. `span` is (t0, t1, log size that ends it, log size below
     which a neuron is passive, G of the drive).
