@@ -1,4 +1,5 @@
-"""Gradient flow and gradient descent of ReLU networks, at any scale, with the theorems about them as checks you can run."""
+"""Gradient flow and gradient descent of ReLU networks, at any scale, with the theorems about them as checks you can
+run."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _NAMES = {
     "load": "store",
 }
 
-__all__ = ["__version__", *_MODULES, *_NAMES]  # noqa: PLE0604
+__all__ = ["__version__", *_MODULES, *_NAMES]
 
 
 def __getattr__(name: str):
@@ -63,11 +64,11 @@ sys.modules[__name__].__class__ = _Package
 if TYPE_CHECKING:
     from reluflow import data as data
     from reluflow import init as init
+    from reluflow.compare import compare as compare
     from reluflow.data import Data as Data
+    from reluflow.descent import Descent as Descent
     from reluflow.experiment import Experiment as Experiment
     from reluflow.experiment import ExperimentError as ExperimentError
-    from reluflow.compare import compare as compare
-    from reluflow.descent import Descent as Descent
     from reluflow.flow import Flow as Flow
     from reluflow.init import Params as Params
     from reluflow.limit import limit as limit

@@ -1,6 +1,7 @@
 r"""The early phase in the limit of vanishing scale: outputs are 0, the drive is frozen, every neuron moves alone.
 
-    |w_j(t)| ~ scale A_j e^{rate_j t},   A_j = (1/2) (p + |w|) e^{-rate_j t}  at any t after its last event, p = <w, s D>/|D|
+    |w_j(t)| ~ scale A_j e^{rate_j t},   A_j = (1/2) (p + |w|) e^{-rate_j t}  at any t after its last event,
+    p = <w, s D>/|D|
 
 [early_alignment, section 2; orthogonal_square_loss, 4.1]. Events, slides and motion are those of `kernels/frozen.py`.
 """
@@ -26,7 +27,7 @@ SETTLED = 100.0  # growth times after its last event within which a neuron would
 
 @dataclass(frozen=True)
 class Target:
-    """A direction that neurons grow along for ever under the frozen drive: s D(w) is parallel to w (an extremal vector)."""
+    """A direction that neurons grow along for ever under the frozen drive: w || s D(w), an extremal vector."""
 
     sign: float
     direction: np.ndarray
@@ -86,7 +87,9 @@ class Early:
 
     def __repr__(self) -> str:
         end = f", the last at t = {self.events.t[-1]:.6g}" if len(self.events) else ""
-        lines = [f"Early phase: {len(self.events)} events{end}; {int(np.sum(self.dead))} of {len(self.rate)} neurons dead"]
+        lines = [
+            f"Early phase: {len(self.events)} events{end}; {int(np.sum(self.dead))} of {len(self.rate)} neurons dead"
+        ]
         for k, target in enumerate(self.targets[:8]):
             on = np.flatnonzero(target.bits > 0).tolist()
             lines.append(

@@ -1,9 +1,10 @@
-r"""From saddle to saddle in the limit of vanishing scale: by formula for orthogonal inputs, by following the flow otherwise.
+r"""From saddle to saddle as the scale vanishes: by formula for orthogonal inputs, by following the flow otherwise.
 
-Orthogonal inputs, square loss [orthogonal_square_loss, 2.9 and 4.2-4.6], ell = log(1/scale), P_j the data that neuron j ends its
-early phase on, R the labels not fitted yet, |w_j| = scale^{-e_j}:
+Orthogonal inputs, square loss [orthogonal_square_loss, 2.9 and 4.2-4.6]. With ell = log(1/scale), P_j the data on which
+neuron j ends its early phase, R the labels not fitted yet and log|w_j| = a0_j + a1_j ell + rate_j t:
 
-    rate_j = |D_{P_j & R}|,  D_S = (weight) sum_S y_k x_k;   next to arrive is the j with the least -e_j / rate_j, and it fits G = P_j & R
+    rate_j = |D_{P_j & R}|,  D_S = (weight) sum_S y_k x_k
+    next to arrive is the j with the least -a1_j / rate_j, and it fits G = P_j & R
     its neurons end on E_G = sum_G y_k x_k / |x_k|^2 with sum |w_j|^2 = |E_G|, shared out in proportion to A_j^2
 """
 
@@ -31,8 +32,9 @@ LONG = 2e-3  # of ell over the fastest rate: the least stay that may be a saddle
 class Saddle:
     """A saddle and how it is left, at the time slope * ell + offset, ell = log(1/scale).
 
-    That is when the loss is midway between this saddle's and the next one's (or the limit's); `offset` is None where no formula gives
-    it. `neurons` are those that grow to order 1 then, `data` the labels they fit (None where the flow was followed).
+    That is when the loss is midway between this saddle's and the next one's (or the limit's); `offset` is None where
+    nothing gives it. `neurons` are those that grow to order 1 then, `data` the labels they fit (None where the flow
+    was followed), `rate` their growth rate.
     """
 
     loss: float
@@ -56,7 +58,7 @@ class Saddle:
 
 @dataclass(frozen=True)
 class Course:
-    """What happens after the early phase. `exponent`, `log_factor`: |w_j| ends as e^log_factor scale^exponent (nan: not known)."""
+    """What happens after the early phase. `exponent`, `log_factor`: |w_j| ends as e^log_factor scale^exponent."""
 
     saddles: tuple[Saddle, ...]
     params: Params
@@ -81,8 +83,9 @@ def orthogonal_inputs(problem: Problem) -> bool:
 def orthogonal_course(problem: Problem, early: Early) -> Course | str:
     """The saddles by formula, or a sentence where a tie leaves them open.
 
-    Between passages log|w_j| = a0_j + a1_j ell + rate_j t. A passage is a fit of a few labels in a time of order 1; its effect on the
-    neurons that pass through it untouched by others is a closed form [4.3, 4.5] or one small run (`passage`).
+    Between passages log|w_j| = a0_j + a1_j ell + rate_j t. A passage is the fit of a few labels in a time of order
+    1; its
+    effect on the neurons that look on is a closed form [4.3, 4.5] or one small run (`passage`).
     """
     x, y, weight = problem.data.x, problem.data.y, problem.weight
     nu2 = np.sum(x**2, axis=1)
@@ -103,13 +106,21 @@ def orthogonal_course(problem: Problem, early: Early) -> Course | str:
         fits = np.unique((members & left)[leaders], axis=0)
         shared = np.flatnonzero(np.sum(fits, axis=0) > 1)
         if len(shared):
-            return f"groups that share label {shared[0]} arrive together at t = {T:.6g} ell, and their sizes decide who fits it"
+            return (
+                f"groups that share label {shared[0]} arrive together at t = {T:.6g} ell, and sizes decide who fits it"
+            )
         if len(fits) > 1:
-            notes.append(f"{len(fits)} groups without a common label arrive together at t = {T:.6g} ell, in no fixed order.")
+            notes.append(
+                f"{len(fits)} groups without a common label arrive together at t = {T:.6g} ell, in no fixed order."
+            )
         for G in fits:
             who = leaders[np.all((members & left)[leaders] == G, axis=1)]
             E = (y * G / np.where(nu2 > 0, nu2, 1.0)) @ x
-            u, r, log_size = float(np.linalg.norm(E)), float(rate[who[0]]), 0.5 * float(np.logaddexp.reduce(2.0 * a0[who]))
+            u, r, log_size = (
+                float(np.linalg.norm(E)),
+                float(rate[who[0]]),
+                0.5 * float(np.logaddexp.reduce(2.0 * a0[who])),
+            )
             touched = np.flatnonzero(np.any(members & G, axis=1) & ~arrived)
             touched = np.setdiff1d(touched, who)
             patterns, which = np.unique((members & left)[touched], axis=0, return_inverse=True)
@@ -123,7 +134,15 @@ def orthogonal_course(problem: Problem, early: Early) -> Course | str:
                 gain, after = gains[which.ravel()], members.copy()
                 after[touched] &= kept[which.ravel()] | ~left
             saddles.append(
-                Saddle(loss, T, midway - log_size / r, tuple(who.tolist()), tuple(np.flatnonzero(G).tolist()), r, bool(even))
+                Saddle(
+                    loss,
+                    T,
+                    midway - log_size / r,
+                    tuple(who.tolist()),
+                    tuple(np.flatnonzero(G).tolist()),
+                    r,
+                    bool(even),
+                )
             )
             loss -= 0.5 * weight * float(np.sum(y[G] ** 2))
             share = np.sqrt(u) * np.exp(a0[who] - log_size)
@@ -139,16 +158,19 @@ def orthogonal_course(problem: Problem, early: Early) -> Course | str:
     rest = np.flatnonzero(left)
     loss = 0.5 * weight * float(np.sum(y[(y != 0) & ((nu2 == 0) | left)] ** 2))
     if len(rest):
-        notes.append(f"No neuron of the right sign is active on label {text_of(rest)}: it is never fitted and its loss stays.")
+        notes.append(
+            f"No neuron of the right sign is active on label {text_of(rest)}: it is never fitted and its loss stays."
+        )
     params = Params(w, early.sign * np.linalg.norm(w, axis=1))
     return Course(tuple(saddles), params, loss, 0.0 - a1, a0, tuple(notes), True)
 
 
 def passage(nu2, y, weight, left, G, patterns, r):
-    """One effective neuron e^{r t} D_G fits the labels G, while negligible ones, e^{rate_i t} along D of `patterns`, look on.
+    """One effective neuron e^{r t} D_G fits the labels G, while negligible ones, e^{rate t} along D of `patterns`,
+    look on.
 
-    Returns when the loss is midway, log sizes gained by the onlookers (a straight line on either side: the gain is where
-    the second line is, at t = 0, above the first), and the labels they keep.
+    Returns when the loss is midway, what the onlookers gain (log sizes are straight lines before and after: the second
+    minus the first at t = 0), and the labels they keep.
     """
     seen = left & (y * y[np.argmax(G)] > 0)
     nu, labels, s = np.sqrt(nu2[seen]), y[seen], float(np.sign(y[np.argmax(G)]))
@@ -201,7 +223,9 @@ def followed_course(problem: Problem, early: Early, log_scales, rtol: float) -> 
             notes.append(f"At log scale {-run.ell:g} the flow was not followed to its end: {run.sol.outcome.value}")
         if run.sol.stats.non_unique:
             same = False
-            notes.append(f"At log scale {-run.ell:g} {run.sol.stats.non_unique} events have more than one continuation.")
+            notes.append(
+                f"At log scale {-run.ell:g} {run.sol.stats.non_unique} events have more than one continuation."
+            )
     # Slow stretches that do not lengthen with ell are no saddles.
     count = min(len(a.stays), len(b.stays))
     losses = [[run.loss[lo] for lo, _ in run.stays] for run in runs]
@@ -231,7 +255,9 @@ def followed_course(problem: Problem, early: Early, log_scales, rtol: float) -> 
     gap = float(np.max(np.abs(ends[0] - ends[1]), initial=0.0))
     if gap > 1e-4 * max(1.0, float(np.max(np.abs(ends[1]), initial=0.0))):
         same = False
-        notes.append(f"The final weights differ by {gap:.2g} between the two scales: the limit network is not determined to better.")
+        notes.append(
+            f"The final weights differ by {gap:.2g} between the two scales: the limit network is known no better."
+        )
     notes.insert(0, f"Found by following the flow at log scales {-ells[0]:g} and {-ells[1]:g}, not by a formula.")
     params = Params(ends[1], early.sign * np.linalg.norm(ends[1], axis=1))
     log_factor = norms[1] + exponent * ells[1]

@@ -10,7 +10,8 @@ MIRROR = np.array([1, 0, 2, 4, 3, 5, 6, 7])
 
 
 class Events:
-    """Columns `t`, `log_t`, `neuron`, `datum` (-1 if none), `kind`, `unique`; rows in order of time, simultaneous ones sharing `t`."""
+    """Columns `t`, `log_t`, `neuron`, `datum` (-1 if none), `kind`, `unique`; rows in order of time, simultaneous
+    ones sharing `t`."""
 
     def __init__(self, t, log_t, neuron, datum, code, unique):
         self.t, self.log_t = np.asarray(t, float), np.asarray(log_t, float)
@@ -52,7 +53,9 @@ class Events:
         back = np.repeat(np.arange(len(rows)), size)
         within = np.arange(len(back)) - np.repeat(np.cumsum(size) - size, size)
         on_data = surface[back] >= 0
-        local = order[np.where(on_data, starts[surface[back]] + within, 0)] if len(order) else np.zeros(len(back), np.int64)
+        local = (
+            order[np.where(on_data, starts[surface[back]] + within, 0)] if len(order) else np.zeros(len(back), np.int64)
+        )
         code = rows[back, 3].astype(np.int64)
         far = on_data & (pack.alpha[local] < 0) if len(order) else on_data
         code = np.where(far, MIRROR[code], code)

@@ -1,6 +1,7 @@
 """Gradient flow: the driver that runs the kernels in bursts and keeps what they return.
 
-Bursts are short, so that Ctrl-C, limits and progress are seen at once; a run is a list of checkpoints from which any moment is
+Bursts are short, so that Ctrl-C, limits and progress are seen at once; a run is a list of checkpoints from which
+any moment is
 replayed bit for bit.
 """
 
@@ -21,7 +22,8 @@ from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
 BURST_SECONDS = 0.04
-# Squared sizes: a jump ends when a neuron's reaches ACTIVE (its neglected output then costs about 5 ACTIVE in time), and
+# Squared sizes: a jump ends when a neuron's reaches ACTIVE (its neglected output then costs about 5 ACTIVE in
+# time), and
 # neurons below PASSIVE are the ones it moves.
 ACTIVE = 1e-13
 PASSIVE = 1e-10
@@ -31,7 +33,8 @@ WAYPOINTS = 24  # frames kept inside a jump
 
 @dataclass(frozen=True)
 class Flow:
-    """Gradient flow to relative tolerance `rtol`; outputs and event times are right to 100 rtol away from bifurcations."""
+    """Gradient flow to relative tolerance `rtol`; outputs and event times are right to 100 rtol away from
+    bifurcations."""
 
     rtol: float = 1e-8
     events: str = "exact"
@@ -116,7 +119,12 @@ class Machine:
                 continue
             if status not in (kn.RUNNING, kn.FLUSH):
                 left = len(wanted) - int(self.ci[kn.FR_NEXT])
-                found.append((np.repeat(self.st.y[None], left, 0), np.repeat(self.st.code.reshape(1, -1), left, 0).astype(np.int8)))
+                found.append(
+                    (
+                        np.repeat(self.st.y[None], left, 0),
+                        np.repeat(self.st.code.reshape(1, -1), left, 0).astype(np.int8),
+                    )
+                )
                 break
         return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
 
@@ -130,7 +138,7 @@ class Machine:
         for k in range(first, len(wanted)):
             if wanted[k] >= clock_end:
                 break
-            self.jump_to(float(np.expm1(wanted[k]) if self.tailed else wanted[k]))
+            self.jump_to(self._time_of(wanted[k]))
             found.append((self.st.y[None].copy(), self.st.code.reshape(1, -1).astype(np.int8)))
             self.ci[kn.FR_NEXT] += 1
         if found and self.ci[kn.FR_NEXT] < len(wanted):
@@ -143,8 +151,11 @@ class Machine:
         return found
 
     def time(self) -> float:
-        clock = self.cf[kn.CLOCK]
-        return float(np.expm1(clock) if self.tailed else clock)
+        return self._time_of(self.cf[kn.CLOCK])
+
+    def _time_of(self, clock: float) -> float:
+        # Jumps happen early; times beyond float64 only ever bound them.
+        return float(np.expm1(min(clock, 700.0)) if self.tailed else clock)
 
     def set_time(self, t: float, end: float):
         """Sets the clock to time t; exactly to `end` when t is the end."""
@@ -152,15 +163,17 @@ class Machine:
         self.cf[kn.CLOCK] = min(clock, end)
 
     def horizon(self) -> float:
-        """Until when the drive may be held constant: the first passive neuron that becomes active, the end, or drift."""
-        end = self.cf[kn.END]
-        t_end = float(np.expm1(end) if self.tailed else end)
-        t0 = self.time()
-        self.span = np.array([t0, min(t_end, t0 + DRIFT / max(self.cf[kn.SPEED], 1e-30)), self.c_stop, self.cf[kn.PASSIVE], 0.0])
+        """Until when the drive may be held constant: the first passive neuron that becomes active, the end, or
+        drift."""
+        t0, t_end = self.time(), self._time_of(self.cf[kn.END])
+        self.span = np.array(
+            [t0, min(t_end, t0 + DRIFT / max(self.cf[kn.SPEED], 1e-30)), self.c_stop, self.cf[kn.PASSIVE], 0.0]
+        )
         return self._jump(-1)
 
     def jump_to(self, t: float) -> np.ndarray:
-        """Moves the passive neurons to time t under the drive of the last `horizon`; returns the events, in order of time."""
+        """Moves the passive neurons to time t under the drive of the last `horizon`; returns the events, in order
+        of time."""
         self.span[0], self.span[1] = self.time(), t
         rows = [np.empty((0, 5))]
         self.order[0] = 0
@@ -182,7 +195,18 @@ class Machine:
 
     def _aside(self, mode: int, v: np.ndarray) -> float:
         return ka.aside(
-            mode, self.pk, self.st, self.cf, self.ci, self.span, self.order, self.wk, v, self.noises, self.ev, *self.looked
+            mode,
+            self.pk,
+            self.st,
+            self.cf,
+            self.ci,
+            self.span,
+            self.order,
+            self.wk,
+            v,
+            self.noises,
+            self.ev,
+            *self.looked,
         )
 
     def burst(self, budget: int) -> int:
@@ -192,7 +216,19 @@ class Machine:
             self.mode = None
         while True:
             status = kn.burst(
-                self.pk, self.st, self.cf, self.ci, budget, self.saves, *self.scratch, *self.u, self.wk, self.probe, self.ev, *self.ck, *self.fr
+                self.pk,
+                self.st,
+                self.cf,
+                self.ci,
+                budget,
+                self.saves,
+                *self.scratch,
+                *self.u,
+                self.wk,
+                self.probe,
+                self.ev,
+                *self.ck,
+                *self.fr,
             )
             if status != kn.ASIDE:
                 return status
@@ -229,6 +265,7 @@ def _work(m: int, big: int, r: int, n: int) -> Work:
         jump=np.zeros(big),
         base=np.zeros(big),
         acc=np.zeros((2, big)),
+        e2c=np.zeros(m),
     )
 
 
@@ -301,7 +338,11 @@ class Tape:
     def arrays(self):
         """(clock and step, y, code), each joined."""
         if len(self.clock) > 1:
-            self.clock, self.y, self.code = [np.concatenate(self.clock)], [np.concatenate(self.y)], [np.concatenate(self.code)]
+            self.clock, self.y, self.code = (
+                [np.concatenate(self.clock)],
+                [np.concatenate(self.y)],
+                [np.concatenate(self.code)],
+            )
         return self.clock[0], self.y[0], self.code[0]
 
     def all_events(self) -> np.ndarray:
@@ -374,7 +415,9 @@ def leap(machine: Machine, tape: Tape) -> Outcome | None:
         machine.ci[kn.WAIT] = 50
         return None
     # Frames where something is to be seen: early, when neurons turn, and evenly.
-    inside = t0 + (t1 - t0) * np.union1d(np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:])
+    inside = t0 + (t1 - t0) * np.union1d(
+        np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:]
+    )
     for t in inside[:-1].tolist() + [t1]:
         rows = machine.jump_to(t)
         if len(rows):

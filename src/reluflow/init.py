@@ -67,7 +67,8 @@ class Params:
         if lost:
             low = float(min(log_w.min(), log_a.min()))
             raise ValueError(
-                f"Plain weights must not underflow, got log scale {low:.6g}: read the mantissas `w`, `a` with `log_scales`."
+                f"Plain weights must not underflow, got log scale {low:.6g}: "
+                "read the mantissas `w`, `a` with `log_scales`."
             )
         return w, a
 
@@ -85,8 +86,8 @@ def _log_scale(name: str, value, width: int):
     if np.any(array > LOG_MAX) or np.any(array < LOG_MIN):
         bad = array[(array > LOG_MAX) | (array < LOG_MIN)].flat[0]
         raise ValueError(
-            f"`{name}` must lie in [{LOG_MIN:.0f}, {LOG_MAX:.0f}], got {bad:.6g}: it is the natural logarithm of the scale, "
-            "so e^300 already overflows the outputs; try -10."
+            f"`{name}` must lie in [{LOG_MIN:.0f}, {LOG_MAX:.0f}], got {bad:.6g}: it is the natural logarithm of the "
+            "scale, so e^300 already overflows the outputs; try -10."
         )
     if array.shape == ():
         return float(array)
@@ -102,7 +103,8 @@ def _draw(width, dim, seed):
 
 
 def balanced(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, signs=None) -> Params:
-    """Gaussian rows g_j with a_j = s_j |w_j|, both layers times e^`log_scale`; `signs` fixes the s_j instead of drawing them."""
+    """Gaussian rows g_j with a_j = s_j |w_j|, both layers times e^`log_scale`; `signs` fixes the s_j instead of
+    drawing them."""
     width, dim, rng = _draw(width, dim, seed)
     g = rng.normal(size=(width, dim))
     s = rng.choice([-1.0, 1.0], size=width) if signs is None else _signs(signs, width)
@@ -110,7 +112,8 @@ def balanced(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, sign
 
 
 def gaussian(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, log_scale_a: float | None = None) -> Params:
-    """Independent standard normal entries in both layers, times e^`log_scale` (the output layer times e^`log_scale_a`)."""
+    """Independent standard normal entries in both layers, times e^`log_scale` (the output layer times
+    e^`log_scale_a`)."""
     width, dim, rng = _draw(width, dim, seed)
     w = rng.normal(size=(width, dim))
     return Params(w, rng.normal(size=width), log_scale=log_scale, log_scale_a=log_scale_a)

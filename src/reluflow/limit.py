@@ -25,12 +25,12 @@ class Limit:
     """What `rf.limit` found; prints as a summary.
 
     `early`       the early phase: see its own docstring
-    `saddles`     in order, the first is the origin; each with its loss, exit time slope * ell + offset, and who leaves it
+    `saddles`     in order, the first is the origin; each with its loss, exit time slope * ell + offset, who leaves it
     `params`      the limit network, rows of 0 for neurons that vanish; None where it is not known
     `loss`        its loss; `squared_norm` its |theta|^2
-    `exponent`    |w_j| ends as e^{`log_factor`_j} scale^{exponent_j}: 0 for the neurons of the limit network, nan where not known
+    `exponent`    |w_j| ends as e^{`log_factor`_j} scale^{exponent_j}: 0 in the limit network, nan where not known
     `way`         "formula", "followed" or "early phase"
-    `determined`  whether all that is given is the limit beyond doubt of the method; `notes` says in sentences what is not
+    `determined`  whether nothing that is given is in doubt; `notes` says in sentences what is
     """
 
     problem: Problem
@@ -73,7 +73,9 @@ class Limit:
             alive = int(np.sum(self.exponent == 0.0))
             lines.append(f"Limit network: {alive} neurons, loss {self.loss:.6g}, |theta|^2 = {self.squared_norm:.8g}")
         if len(self.stray):
-            lines.append(f"{len(self.stray)} stray neurons, the slowest to vanish like scale^{np.min(self.exponent[self.stray]):.4g}")
+            lines.append(
+                f"{len(self.stray)} stray neurons, the largest like scale^{np.min(self.exponent[self.stray]):.4g}"
+            )
         lines += [f"{'Note' if self.determined else 'Open'}: {note}" for note in self.notes]
         return "\n".join(lines)
 
@@ -81,13 +83,16 @@ class Limit:
 def limit(problem: Problem, *, follow: bool = True, log_scales=(-1e4, -2e4), rtol: float = 1e-9) -> Limit:
     """The scale -> 0 limit of the flow from a balanced start.
 
-    Orthogonal inputs with the square loss and ReLU are done by formula. Other square-loss problems are followed at the two
-    `log_scales` (`follow=False` stops after the early phase). With an exponential tail only the early phase and the first exit are given.
+    Orthogonal inputs with the square loss and ReLU are done by formula. Other square-loss problems are followed at the
+    two `log_scales` (`follow=False` stops after the early phase). With an exponential tail only the early phase and the
+    first exit are given.
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"`problem` must be an rf.Problem, got {type(problem).__name__}.")
     if problem.train == "first":
-        raise ValueError('`rf.limit` needs `train="both"`, got "first": with fixed output weights nothing waits for log(1/scale).')
+        raise ValueError(
+            '`rf.limit` needs `train="both"`, got "first": with fixed output weights nothing waits for log(1/scale).'
+        )
     log_scales = as_finite("log_scales", log_scales, ndim=1, hint="give two, e.g. (-1e4, -2e4)")
     if log_scales.shape != (2,) or not log_scales[1] < log_scales[0] <= -100.0:
         raise ValueError(f"`log_scales` must be two, falling and <= -100, got {log_scales.tolist()}: try (-1e4, -2e4).")
@@ -107,7 +112,9 @@ def limit(problem: Problem, *, follow: bool = True, log_scales=(-1e4, -2e4), rto
 
 def _early_notes(early: Early) -> list[str]:
     odd = int(np.sum(~early.events.unique))
-    return [f"{odd} events of the early phase have more than one continuation; the regular one is taken."] if odd else []
+    return (
+        [f"{odd} events of the early phase have more than one continuation; the regular one is taken."] if odd else []
+    )
 
 
 def _whole(problem, early, found: Course, way: str, notes: list[str], sure: bool = True) -> Limit:
@@ -121,7 +128,8 @@ def _whole(problem, early, found: Course, way: str, notes: list[str], sure: bool
 def _early_only(problem, early, notes: list[str]) -> Limit:
     top = float(np.max(early.rate, initial=0.0))
     origin = loss_at_zero(problem, problem.data.y)
-    saddles, unknown = (), np.full(len(early.rate), np.nan)
+    saddles: tuple[Saddle, ...] = ()
+    unknown = np.full(len(early.rate), np.nan)
     if top > 0:
         who = early.targets[0].neurons
         saddles = (Saddle(origin, 1.0 / top, None, who, None, top),)

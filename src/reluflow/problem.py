@@ -10,14 +10,16 @@ from reluflow._checks import number, one_of
 from reluflow.data.core import Data
 from reluflow.init import Params
 
-# One row per loss: its code in the kernels, and whether it has an exponential tail (no finite minimiser on separable data).
+# One row per loss: its code in the kernels, and whether it has an exponential tail (no finite minimiser on
+# separable data).
 LOSSES = {"square": 0, "logistic": 1, "logistic2": 2, "exponential": 3}
 TAILED = ("logistic", "logistic2", "exponential")
 
 
 @dataclass(frozen=True)
 class LeakyReLU:
-    """s(z) = z for z > 0 and slope * z below; `at_zero` is the derivative at 0 that descent uses (flows resolve it themselves)."""
+    """s(z) = z for z > 0 and slope * z below; `at_zero` is the derivative at 0 that descent uses (flows resolve it
+    themselves)."""
 
     slope: float
     at_zero: float | None = None
@@ -53,7 +55,9 @@ class Problem:
         if not isinstance(self.data, Data):
             raise TypeError(f"`data` must be an rf.Data, got {type(self.data).__name__}: write `rf.Data(x, y)`.")
         if not isinstance(self.init, Params):
-            raise TypeError(f"`init` must be an rf.Params, got {type(self.init).__name__}: try `rf.init.balanced(...)`.")
+            raise TypeError(
+                f"`init` must be an rf.Params, got {type(self.init).__name__}: try `rf.init.balanced(...)`."
+            )
         if not isinstance(self.activation, LeakyReLU):
             raise TypeError(f"`activation` must be rf.ReLU() or rf.LeakyReLU(slope), got {self.activation!r}.")
         one_of("loss", self.loss, LOSSES)
@@ -66,7 +70,7 @@ class Problem:
         if self.loss != "square" and not np.all(np.abs(self.data.y) == 1.0):
             bad = self.data.y[np.abs(self.data.y) != 1.0][0]
             raise ValueError(
-                f"Labels must be +1 or -1 for the {self.loss} loss, got {bad}: relabel, or use `loss=\"square\"`."
+                f'Labels must be +1 or -1 for the {self.loss} loss, got {bad}: relabel, or use `loss="square"`.'
             )
         if self.train == "first":
             low = min(s.min() for s in self.init.log_scales)

@@ -70,3 +70,28 @@ def test_the_demo_says_its_table(tmp_path, capsys):
     for word in ("alignment", "theory", "squared norm of weights", "2.6832816", "figure.png", "index.html"):
         assert word in said
     assert all(len(line) <= 80 for line in said.split("\n") if "/" not in line and "points" not in line)
+
+
+def test_the_film_plays_in_a_browser(demo):
+    playwright = pytest.importorskip("playwright.sync_api")
+    import shutil
+
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium")
+    quiet = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=quiet)
+        page = browser.new_page(viewport={"width": 390, "height": 900})
+        wrong, asked = [], []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((demo[0] / "index.html").as_uri())
+        page.wait_for_function("at > 5")
+        assert page.inner_text("#play") == "Pause"
+        page.evaluate("play(false); show(last)")
+        assert "t = 178,8" in page.inner_text("#when")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        browser.close()
+    assert wrong == []
+    assert len(asked) == 1

@@ -34,7 +34,9 @@ def test_one_neuron_moves_on_a_straight_line_with_sinh_time():
     np.testing.assert_allclose(log_norm, -200.0 + np.log(abs(q) * np.cosh(tau)), rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("scale, last, halves", [(1e-20, 3.8603, (39.35440, 79.88257)), (1e-60, 3.8603, (121.73419, 244.64215))])
+@pytest.mark.parametrize(
+    "scale, last, halves", [(1e-20, 3.8603, (39.35440, 79.88257)), (1e-60, 3.8603, (121.73419, 244.64215))]
+)
 def test_two_points_cross_and_fit_when_the_formulas_say(scale, last, halves):
     data = rf.data.two_points()
     init = rf.init.balanced(60, 2, log_scale=np.log(scale), seed=0)

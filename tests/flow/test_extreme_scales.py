@@ -103,7 +103,8 @@ def test_five_points_leave_their_saddles_at_times_linear_in_the_log_of_the_scale
     times = np.array([exits(sol, losses) for sol in runs])
     slope = np.diff(times, axis=0) / np.diff(ells)[:, None]
     np.testing.assert_allclose(slope, [[s.slope for s in five_limit.saddles]] * 2, rtol=1e-6)
-    # Slopes from the rates on each saddle alone: e_j = log|w_j| / ell goes on by rate_j, and 0 is where the saddle ends.
+    # Slopes from the rates on each saddle alone: e_j = log|w_j| / ell grows at rate_j, and the saddle ends where it
+    # is 0.
     sol, data = runs[-1], rf.data.five_points()
     e, T = -np.ones(60), 0.0
     for k, saddle in enumerate(five_limit.saddles):
@@ -174,12 +175,13 @@ def coupled_only(monkeypatch):
 
 
 def without_regimes(seed, monkeypatch):
-    """(jumps, largest output, difference of outputs over the promise) of a random problem with and without jumps; None at a bifurcation."""
+    """(jumps, largest output, difference without jumps over the promise) of a random problem; None at a bifurcation."""
     rtol = 1e-8
     problem, t1 = problems.random_balanced(seed, scales=(-25.0, -50.0, -100.0, -200.0))
     rate = np.max(rf.limit(problem, follow=False).early.rate)
     if rate > 0:
-        t1 = (8.0 - 1.2 * problem.init.log_scale) / rate  # past the first escape, often past the second
+        # Past the first escape, and with the square loss past a few more.
+        t1 = (8.0 - (4.0 if problem.loss == "square" else 1.2) * problem.init.log_scale) / rate
     sol = rf.solve(problem, rf.Flow(rtol=rtol), t1=t1)
     t = np.linspace(0.0, t1, 60)
     found = sol.outputs_at(t)
@@ -191,7 +193,11 @@ def without_regimes(seed, monkeypatch):
     if min(s.stats.nearest_bifurcation for s in (sol, slow)) < 1e-6 or sol.stats.non_unique or slow.stats.non_unique:
         return None
     size = np.maximum(1.0, np.abs(expected))
-    return sol.stats.regimes["jumps"], float(np.max(np.abs(found))), float(np.max(np.abs(found - expected) / size)) / (100 * rtol)
+    return (
+        sol.stats.regimes["jumps"],
+        float(np.max(np.abs(found))),
+        float(np.max(np.abs(found - expected) / size)) / (100 * rtol),
+    )
 
 
 @pytest.mark.parametrize("seed", range(0, 100, 10))
@@ -204,6 +210,6 @@ def test_regimes_are_invisible(seed, monkeypatch):
 def test_regimes_are_invisible_on_a_hundred_problems(monkeypatch):
     found = [without_regimes(seed, monkeypatch) for seed in range(100)]
     judged = [f for f in found if f is not None]
-    assert len(judged) >= 85
-    assert sum(jumps > 0 and size > 0.1 for jumps, size, _ in judged) >= 75
+    assert len(judged) >= 95
+    assert sum(jumps > 0 and size > 0.1 for jumps, size, _ in judged) >= 90
     assert max(ratio for _, _, ratio in judged) < 1.0

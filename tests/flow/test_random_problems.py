@@ -12,7 +12,8 @@ PROMISE = 100 * RTOL
 
 
 def seeds(light: int, full: int):
-    """`light` seeds in the ordinary run, spread over all kinds of problems; every one of `full` in the exhaustive run."""
+    """`light` seeds in the ordinary run, spread over all kinds of problems; every one of `full` in the exhaustive
+    run."""
     step = max(1, full // light) | 1
     chosen = set(range(0, full, step))
     return [pytest.param(k, marks=() if k in chosen else pytest.mark.exhaustive) for k in range(full)]
@@ -58,7 +59,8 @@ def test_an_unbalanced_run_agrees_with_extrapolated_descent(seed, train):
     problem, t1 = random_unbalanced(seed, train)
     sol = rf.solve(problem, rf.Flow(rtol=RTOL), t1=t1)
     if sol.stats.non_unique:
-        # Descent's end depends on its step there: nothing to compare with, but the run must say so and still dissipate energy.
+        # Descent's end depends on its step there: nothing to compare with, but the run must say so and still
+        # dissipate energy.
         assert not np.all(sol.events.unique)
         assert np.max(np.diff(sol.loss), initial=0.0) <= PROMISE * sol.loss[0]
         return
@@ -68,7 +70,9 @@ def test_an_unbalanced_run_agrees_with_extrapolated_descent(seed, train):
     if train == "both":
         w, a = zip(*(p.arrays() for p in sol.at(np.linspace(0.0, t1, 5))), strict=True)
         delta = np.array(a) ** 2 - np.sum(np.array(w) ** 2, axis=2)
-        np.testing.assert_allclose(delta, np.broadcast_to(delta[0], delta.shape), rtol=0, atol=1e-12 * np.max(np.abs(delta)))
+        np.testing.assert_allclose(
+            delta, np.broadcast_to(delta[0], delta.shape), rtol=0, atol=1e-12 * np.max(np.abs(delta))
+        )
 
 
 @pytest.mark.parametrize("seed", seeds(10, 60))

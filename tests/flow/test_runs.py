@@ -50,8 +50,14 @@ def test_ctrl_c_returns_what_was_computed():
 
 def test_progress_is_told_and_grows():
     seen = []
-    rf.solve(rf.Problem(rf.data.random_points(20, 10, seed=1), rf.init.balanced(100, 10, log_scale=-2.0, seed=0)),
-             rf.Flow(rtol=1e-12), t1=200.0, progress=seen.append, limits=rf.Limits(seconds=1.0), throw=False)
+    rf.solve(
+        rf.Problem(rf.data.random_points(20, 10, seed=1), rf.init.balanced(100, 10, log_scale=-2.0, seed=0)),
+        rf.Flow(rtol=1e-12),
+        t1=200.0,
+        progress=seen.append,
+        limits=rf.Limits(seconds=1.0),
+        throw=False,
+    )
     assert len(seen) >= 2
     fractions = [p.fraction for p in seen]
     assert fractions == sorted(fractions) and 0 < fractions[0] <= 1
@@ -88,7 +94,9 @@ def test_the_same_input_gives_the_same_bits():
 @pytest.mark.parametrize("loss", ["logistic", "logistic2", "exponential"])
 def test_separable_data_train_to_t_1e100(loss):
     data = rf.Data([[1.0, 0.2], [0.3, 1.0], [-1.0, 0.5]], [1.0, -1.0, 1.0])
-    sol = rf.solve(rf.Problem(data, rf.init.balanced(8, 2, log_scale=-3.0, seed=1), loss=loss), log_t1=np.log(10.0) * 100)
+    sol = rf.solve(
+        rf.Problem(data, rf.init.balanced(8, 2, log_scale=-3.0, seed=1), loss=loss), log_t1=np.log(10.0) * 100
+    )
     assert sol.outcome is rf.Outcome.REACHED
     assert sol.log_t[-1] == pytest.approx(np.log(10.0) * 100, rel=1e-12)
     # The loss falls like 1/(t log t) up to constants.

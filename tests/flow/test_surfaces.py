@@ -14,7 +14,10 @@ def parallel_problem(seed, kind):
     rng = np.random.default_rng([seed, 79])
     base = rng.normal(size=(int(rng.integers(2, 4)), int(rng.integers(2, 4))))
     back = np.r_[np.arange(len(base)), rng.integers(0, len(base), size=3)]
-    factor = np.r_[np.ones(len(base)), {"duplicates": np.ones(3), "multiples": rng.uniform(0.3, 3.0, 3)}.get(kind, -rng.uniform(0.3, 3.0, 3))]
+    factor = np.r_[
+        np.ones(len(base)),
+        {"duplicates": np.ones(3), "multiples": rng.uniform(0.3, 3.0, 3)}.get(kind, -rng.uniform(0.3, 3.0, 3)),
+    ]
     x, y = base[back] * factor[:, None], rng.normal(size=len(back))
     init = rf.init.balanced(8, base.shape[1], log_scale=-1.0, seed=seed)
     return x, y, init, back, factor, base
@@ -91,7 +94,9 @@ def test_zero_rows_change_nothing_but_the_mean():
 
 def test_a_neuron_that_starts_on_a_repelling_surface_stays_off_and_says_so():
     # E.4 of Min et al.: x = (1, 0), y = +1, w = (0, 1): the constant curve is the regular solution.
-    problem = rf.Problem(rf.Data([[1.0, 0.0]], [1.0]), rf.Params([[0.0, 1.0]], [1.0]), loss="exponential", reduction="sum")
+    problem = rf.Problem(
+        rf.Data([[1.0, 0.0]], [1.0]), rf.Params([[0.0, 1.0]], [1.0]), loss="exponential", reduction="sum"
+    )
     sol = rf.solve(problem, t1=3.0)
     assert sol.stats.non_unique == 1 and not sol.events.unique[0]
     np.testing.assert_array_equal(sol.final.w, [[0.0, 1.0]])

@@ -1,7 +1,7 @@
 r"""The engine's answer to a stored problem, judged by the reference's digits.
 
-The promise (design): outputs right to E_i = 100 rtol max(1, |f_i|), event times to 100 rtol max(1, t). A loss may then be
-off by L(f + E) - L(f) with every output wrong in the worse direction: no tolerance of its own. Needs no python-flint.
+The promise (design): outputs right to E_i = 100 rtol max(1, |f_i|), event times to 100 rtol max(1, t). A loss may then
+be off by L(f + E) - L(f) with every output wrong in the worse direction: no tolerance of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ TESTS = Path(__file__).parents[1]
 @cache
 def stored(name: str) -> list[dict]:
     """The problems of `<name>.json`, in `tests/references` or beside this file."""
-    path = next(p for p in (TESTS / "references" / f"{name}.json", Path(__file__).with_name(f"{name}.json")) if p.exists())
+    places = TESTS / "references" / f"{name}.json", Path(__file__).with_name(f"{name}.json")
+    path = next(p for p in places if p.exists())
     found = json.loads(path.read_text())
     return found.get("problems") or found["runs"]
 
@@ -81,16 +82,17 @@ class Verdict:
         return self.same_events and self.outputs <= limit and self.eased <= limit and self.loss_share <= 1.0
 
     def __str__(self) -> str:
-        errors = f"outputs {self.outputs:.1e}, losses {self.losses:.1e}, event times {self.times:.1e} at rtol {self.rtol:.0e}"
-        return f"{errors}; distance to a bifurcation {self.margin:.1e}; missing {self.missing}, extra {self.extra}"
+        errors = f"outputs {self.outputs:.1e}, losses {self.losses:.1e}, event times {self.times:.1e}"
+        odd = f"missing {self.missing}, extra {self.extra}"
+        return f"{errors} at rtol {self.rtol:.0e}; distance to a bifurcation {self.margin:.1e}; {odd}"
 
 
 def ledger(rows, rtol: float, end: float, first_origin: dict, linear: bool) -> dict:
     """Times of each (neuron, datum, kind), in order.
 
-    Left out: neurons dead at t = 0, which the reference does not list; what happens within the promise of the end; what a
-    neuron does from its passage through w = 0 on (`origin`: not unique in general, numerics section 8); and, for slope 1,
-    bits, since there is nothing to switch.
+    Left out: neurons dead at t = 0, which the reference does not list; what happens within the promise of the end; what
+    a neuron does from its passage through w = 0 on (`origin`: not unique in general, numerics section 8); and, for
+    slope 1, bits, since there is nothing to switch.
     """
     found: dict = {}
     for t, *key in rows:

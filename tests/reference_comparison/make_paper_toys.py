@@ -45,7 +45,8 @@ def problems() -> list[dict]:
     found = []
     for delta in (0.1, 0.001, 0.0):
         init = rf.init.balanced(12, 2, log_scale=-5.0, seed=0)
-        found.append(spec(f"two_angles({delta})", rf.data.two_angles(delta), init, "exponential", [1.0, 3.0, 6.0, 20.0]))
+        data = rf.data.two_angles(delta)
+        found.append(spec(f"two_angles({delta})", data, init, "exponential", [1.0, 3.0, 6.0, 20.0]))
     plane = rf.data.toy_plane()
     for loss in ("exponential", "logistic2"):
         init = rf.init.balanced(12, 2, log_scale=-8.0, seed=1)
@@ -66,7 +67,8 @@ def main() -> None:
     solved = []
     for each in problems():
         solved.append(solve(each))
-        print(each["name"], len(solved[-1]["events"]), *(solved[-1][k] for k in ("agree", "margin", "seconds")), flush=True)
+        shown = [solved[-1][key] for key in ("agree", "margin", "seconds")]
+        print(each["name"], len(solved[-1]["events"]), *shown, flush=True)
     about = "made by tests/reference_comparison/make_paper_toys.py; events are [t, neuron, datum, kind, unique, margin]"
     text = json.dumps({"about": about, "problems": solved})
     (HERE / "paper_toys.json").write_text(text.replace('{"kind"', '\n{"kind"') + "\n")

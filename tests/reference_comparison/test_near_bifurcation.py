@@ -7,16 +7,17 @@ time of a crossing at (normalised) rate v by e / v, and near these bifurcations 
 """
 
 import pytest
+
 from reference_comparison import judge
 
 # Grazes shorter than the interpolant's sampling of a step go unseen: `first_violation` looks at 16 points of a step and
 # mid-step releases at one, so a visit that fits between them is lost however small the tolerance.
 UNSEEN = {
     (36, 1e-6): "a release 0.13 long in the middle of a slide at y_0 1e-3 away is not seen",
-    (33, 1e-10): "off -> slide -> release_off lasting 4e-4 at y_0 1e-6 away is not seen; event times then off by 5e3 rtol",
+    (33, 1e-10): "off -> slide -> release_off lasting 4e-4 at y_0 1e-6 away is not seen; times off by 5e3 rtol",
     (36, 1e-10): "a release 4e-3 long in the middle of a slide at y_0 1e-6 away is not seen",
-    (42, 1e-10): "slide -> release_on lasting 2e-4 at y_0 1e-6 away is not seen; event times then off by 3e2 rtol",
-    (50, 1e-10): "slide -> release_off lasting 2e-3 at y_0 1e-6 away is not seen; outputs then off by 1.5e3 rtol",
+    (42, 1e-10): "slide -> release_on lasting 2e-4 at y_0 1e-6 away is not seen; times off by 3e2 rtol",
+    (50, 1e-10): "slide -> release_off lasting 2e-3 at y_0 1e-6 away is not seen; outputs off by 1.5e3 rtol",
 }
 
 
@@ -56,7 +57,7 @@ def test_farther_than_the_promise_the_story_is_right_and_nearer_it_is_one_of_the
 
 
 def test_the_engine_says_that_a_bifurcation_was_near():
-    # Crossing or sliding, decided at y_0 = 1e-9 from the change: `nearest_bifurcation` must not read like a safe distance.
+    # Crossing or sliding, decided with y_0 1e-9 from the change: the distance must not read like a safe one.
     for seed in (2, 15, 16):
         for offset in (-1e-9, 1e-9):
             spec = groups()[seed][offset]

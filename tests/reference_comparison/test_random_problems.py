@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from reference_comparison import judge
 
 RTOLS = (1e-6, 1e-8, 1e-10)

@@ -3,9 +3,9 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from reference_comparison import judge
 
 import reluflow as rf
+from reference_comparison import judge
 
 
 def run(name, spec, rtol):
@@ -52,8 +52,9 @@ def test_five_points_are_right_to_twelve_digits_at_150_300_450_600_and_900(spec)
 def closed_form(data, init):
     """Crossing times {(neuron, datum): t}, half-times and rates by sign: `theory/orthogonal_square_loss.md` 4.1-4.3.
 
-    Exact up to the square of the scale: until the outputs move, a neuron w of sign s goes along s D, D = sum of y_i x_i / 2 over
-    the points it sees, in sinh time, and drops the points of the other sign; then each class follows a logistic curve.
+    Exact up to the square of the scale: until the outputs move, a neuron w of sign s goes along s D, D the sum of
+    y_i x_i / 2 over the points it sees, in sinh time, and drops points of the other sign; then each class follows a
+    logistic curve.
     """
     x = [[mp.mpf(v) for v in row] for row in data.x]
     y = [int(v) for v in data.y]
@@ -85,7 +86,8 @@ def closed_form(data, init):
 
 
 def test_the_stored_two_points_meet_the_closed_form_to_25_digits():
-    # Scale 1e-20: the closed form neglects 1e-40. Strings of 25 significant digits are off by up to 5e-25 of their size.
+    # Scale 1e-20: the closed form neglects 1e-40. Strings of 25 significant digits are off by up to 5e-25 of their
+    # leading power of ten.
     with mp.workdps(50):
         spec = min(judge.stored("two_points"), key=lambda s: s["log_scale"])
         data, init = rf.data.two_points(), rf.init.balanced(60, 2, log_scale=spec["log_scale"], seed=0)

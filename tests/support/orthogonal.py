@@ -1,10 +1,12 @@
-"""Closed forms of the orthogonal case (Boursier et al., small scale): crossing times, amplitudes, half-times. Written for tests alone."""
+"""Closed forms of the orthogonal case (Boursier et al., small scale): crossing times, amplitudes, half-times.
+Written for tests alone."""
 
 import numpy as np
 
 
 def alignment(data, g, s):
-    """Crossing times and growth of one neuron w(0) = g with frozen residuals, h = 0: (times, log amplitude, rate, members).
+    """Crossing times and growth of one neuron w(0) = g with frozen residuals, h = 0: (times, log amplitude, rate,
+    members).
 
     |w(t)| ~ scale * A e^{rate t} once the last crossing is over.
     """
@@ -38,7 +40,8 @@ def alignment(data, g, s):
 
 
 def half_times(data, init):
-    """(t_+, t_-) when each class is half fitted, handbook 4.3, for one norm per class; and the sizes of the two groups."""
+    """(t_+, t_-) when each class is half fitted, handbook 4.3, for one norm per class; and the sizes of the two
+    groups."""
     log_scale = init.log_scales[0][0]
     s = np.sign(init.a)
     nu2 = np.sum(data.x**2, axis=1)

@@ -8,7 +8,8 @@ LOSSES = ("square", "logistic", "logistic2", "exponential")
 
 
 def random_balanced(seed: int, *, scales=(0.0, -1.0, -3.0, -10.0, -25.0, -50.0)) -> tuple[rf.Problem, float]:
-    """A balanced problem (n <= 8, d <= 4, width <= 12, every loss, slopes 0, 0.3, 1) and a time long enough to see it learn."""
+    """A balanced problem (n <= 8, d <= 4, width <= 12, every loss, slopes 0, 0.3, 1) and a time long enough to see
+    it learn."""
     rng = np.random.default_rng([seed, 77])
     n, d, width = int(rng.integers(2, 9)), int(rng.integers(1, 5)), int(rng.integers(1, 13))
     loss = LOSSES[seed % 4]

@@ -62,6 +62,7 @@ def pairs() -> Table:
 def progress(what: str, quiet: bool = False):
     """Yields a callback for `rf.solve`; a bar with rate and time left appears once a second has passed."""
     began, bar = time.perf_counter(), None
+    quiet = quiet or not console(stderr=True).is_terminal  # a log file wants no bars
 
     def tell(now):
         nonlocal bar

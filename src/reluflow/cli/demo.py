@@ -149,11 +149,13 @@ def _stages(names: list[str], quiet: bool):
 
     from reluflow.cli import _show
 
+    shown_on = _show.console(stderr=True)
+
     @contextmanager
     def bar():
         columns = (SpinnerColumn(), TextColumn("{task.description:<22}"), BarColumn(bar_width=28), MofNCompleteColumn(),
                    TimeElapsedColumn(), TextColumn("[dim]left"), TimeRemainingColumn())  # fmt: skip
-        with Progress(*columns, console=_show.console(stderr=True), transient=True, disable=quiet) as shown:
+        with Progress(*columns, console=shown_on, transient=True, disable=quiet or not shown_on.is_terminal) as shown:
             task = shown.add_task(names[0], total=len(names))
             done = 0
 

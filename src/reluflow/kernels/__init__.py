@@ -1,0 +1,28 @@
+"""Compiled kernels.
+
+Numba keeps a compiled function until its own file changes, although code of other files is compiled into it. Kernels
+are therefore forgotten together: when any kernel file is newer than the last time one was, everything compiled beside
+them is deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+
+def _forget_stale() -> None:
+    here = Path(__file__).parent
+    cache = here / "__pycache__"
+    stamp = ";".join(f"{p.name}:{p.stat().st_mtime_ns}:{p.stat().st_size}" for p in sorted(here.glob("*.py")))
+    note = cache / "kernels.stamp"
+    with contextlib.suppress(OSError):
+        if note.exists() and note.read_text() == stamp:
+            return
+        for old in (*cache.glob("*.nbi"), *cache.glob("*.nbc")):
+            old.unlink(missing_ok=True)
+        cache.mkdir(exist_ok=True)
+        note.write_text(stamp)
+
+
+_forget_stale()

@@ -1,7 +1,7 @@
 """How every kernel is compiled: cached on disk, NaN and infinity kept, sums free to be reordered for SIMD.
 
-`entry` marks what Python calls; `inner` what only kernels call, which saves compiling a way in from Python; `glue` what is
-pasted into its caller, because every function compiled on its own compiles all it calls once more.
+`entry` marks what Python calls; `inner` what only kernels call, which saves compiling a way in from Python; `glue`
+what is pasted into its caller, because every function compiled on its own compiles all it calls once more.
 """
 
 import numba

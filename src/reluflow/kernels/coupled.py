@@ -1,8 +1,8 @@
 """All neurons together: order-8 steps with bits frozen, every crossing and every release located, then resolved.
 
-A step is taken as if no bit changed. If afterwards some <q_j, e_k> has the wrong sign, or a held surface wants to let go, the
-earliest such moment is found on the dense output, the step is taken again up to it, and `slide.resolve` decides what happens.
-Errors are measured per neuron on (q, b, c), so relative to its own scale, and on the outputs.
+A step is taken as if no bit changed. If afterwards some <q_j, e_k> has the wrong sign, or a held surface wants to let
+go, the earliest such moment is found on the dense output, the step is taken again up to it, and `slide.resolve`
+decides what happens. Errors are measured per neuron on (q, b, c), so relative to its own scale, and on the outputs.
 """
 
 import numpy as np
@@ -29,7 +29,19 @@ RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM, QUIET, ASIDE = 
 
 # Places in the control arrays.
 CLOCK, STEP, END, RTOL, LOSS0, REST, NEAREST, SPEED, PASSIVE = 0, 1, 2, 3, 4, 5, 6, 7, 8
-N_STEPS, N_REJECTED, N_EVENTS, EV_USED, CK_USED, FR_NEXT, FR_USED, N_FIELDS, MODE, STRIDE, TICK = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+N_STEPS, N_REJECTED, N_EVENTS, EV_USED, CK_USED, FR_NEXT, FR_USED, N_FIELDS, MODE, STRIDE, TICK = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+)
 WAIT, N_JUMP_EVENTS = 11, 12
 ORIGIN, CHECKED = 13, 14
 
@@ -98,7 +110,8 @@ def stages(pk, st, clock, h, K, y1, wk):
 
 @inner
 def error(pk, st, K, h, rtol, loss0, wk, e5, e3):
-    """The step's error over its tolerance: the worst neuron, the energy, and the outputs where cancellation may hide."""
+    """The step's error over its tolerance: the worst neuron, the energy, and the outputs where cancellation may
+    hide."""
     m = st.sign.size
     r = pk.e.shape[1]
     size = st.y.size
@@ -122,7 +135,7 @@ def error(pk, st, K, h, rtol, loss0, wk, e5, e3):
             s5 += e5[i] * e5[i]
             s3 += e3[i] * e3[i]
             norm += max(abs(st.y[i]), abs(st.y[i] + h * K[0, i])) ** 2
-        amp = abs(st.y[m * r + j]) * np.exp(2.0 * st.y[m * r + m + j]) * np.sqrt(norm)
+        amp = abs(st.y[m * r + j]) * wk.e2c[j] * np.sqrt(norm)
         if pk.first == 1:
             s5 /= norm
             s3 /= norm
@@ -148,7 +161,8 @@ def error(pk, st, K, h, rtol, loss0, wk, e5, e3):
 
 @inner
 def output_error(pk, st, wk, e5):
-    """Effect of the state error e5 on the outputs, relative to max(1, |f|). Uses the last wk.u as the place to linearise."""
+    """Effect of the state error e5 on the outputs, relative to max(1, |f|). Uses the last wk.u as the place to
+    linearise."""
     m, big = st.bits.shape
     r = pk.e.shape[1]
     acc = wk.acc
@@ -158,7 +172,7 @@ def output_error(pk, st, wk, e5):
     for j in range(m):
         if st.dead[j] != 0:
             continue
-        b, e2c = st.y[m * r + j], np.exp(2.0 * st.y[m * r + m + j])
+        b, e2c = st.y[m * r + j], wk.e2c[j]
         if e2c < 1e-16:
             continue
         db, dc = e5[m * r + j], e5[m * r + m + j]
@@ -365,10 +379,11 @@ def margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, idx):
 
 @glue
 def first_release(pk, st, clock, h, hi, m0, grain, P, tmp, K, wk, noises, idx, ci):
-    """The fraction in (0, hi] at which a held surface first lets go, given that one has at hi: (x, neuron, surface, side).
+    """The fraction in (0, hi] at which a held surface first lets go, given that one has at hi: (x, neuron, surface,
+    side).
 
     To `grain` in the margin: the field is continuous where a surface lets go, so the state feels the square of that.
-   """
+    """
     lo, flo = 0.0, max(m0, 1e-300)
     fhi, wj, wkk, side = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, idx)
     true = fhi
@@ -409,7 +424,7 @@ def record(ev, ci, cf, j, k, kind, unique):
 @inner
 def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, sure):
     """Resolves neuron j on its marked surfaces and records what changed."""
-    m, big = st.bits.shape
+    _m, big = st.bits.shape
     r = pk.e.shape[1]
     old = np.empty(big, np.int64)
     for k in range(big):
@@ -447,7 +462,8 @@ def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, sure):
 
 @inner
 def at_event(pk, st, v, q0, pj, pk_, side, wk, noises, ev, ci, cf):
-    """Resolves everything that happens at this instant. (pj, pk_, side) is what was located: side -1 crossing or sign, 0/1/2/3 release.
+    """Resolves everything that happens at this instant. (pj, pk_, side) is what was located: side -1 crossing or
+    sign, 0/1/2/3 release.
 
     `q0` are the norms |q_j| at the start of the step. Expects wk at the present state, with the bits from before.
     """
@@ -501,7 +517,8 @@ def at_event(pk, st, v, q0, pj, pk_, side, wk, noises, ev, ci, cf):
 
 @inner
 def resting(pk, st, K, G, rest, wk):
-    """Whether nothing moves and nothing small grows: every pull is below `rest`, or belongs to a neuron that only shrinks.
+    """Whether nothing moves and nothing small grows: every pull is below `rest`, or belongs to a neuron that only
+    shrinks.
 
     A held neuron may sit at the unstable end of its line, w = -s D/|D|, and shrink for ever without turning.
     """
@@ -526,10 +543,11 @@ def resting(pk, st, K, G, rest, wk):
 
 
 @inner
-def calm(pk, st, v, noises, cf):
+def calm(pk, st, v, noises, cf, wk):
     """Whether the outputs stand still: neurons that matter rest, all others are too small to be seen. Sets cf[SPEED].
 
-    V = sum_j e^{2c} (2 |c'| + |q'| + |b'|), the speed of the outputs up to |x|, against 1e-15 and the rounding of the drive.
+    V = sum_j e^{2c} (2 |c'| + |q'| + |b'|), the speed of the outputs up to |x|, against 1e-15 and the rounding of the
+    drive.
     """
     m = st.sign.size
     r = pk.e.shape[1]
@@ -537,7 +555,7 @@ def calm(pk, st, v, noises, cf):
     for j in range(m):
         if st.dead[j] != 0:
             continue
-        e2c = np.exp(2.0 * st.y[m * r + m + j])
+        e2c = wk.e2c[j]
         turn = 0.0
         for i in range(j * r, (j + 1) * r):
             turn += v[i] * v[i]
@@ -565,10 +583,35 @@ def write_row(rows_y, rows_code, row, y, code):
 
 
 @entry
-def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, probe, ev, ck_f, ck_y, ck_code, fr_f, fr_y, fr_code):
+def burst(
+    pk,
+    st,
+    cf,
+    ci,
+    budget,
+    saves,
+    K,
+    P,
+    y1,
+    tmp,
+    e5,
+    e3,
+    u0,
+    u1,
+    wk,
+    probe,
+    ev,
+    ck_f,
+    ck_y,
+    ck_code,
+    fr_f,
+    fr_y,
+    fr_code,
+):
     """Up to `budget` steps; returns a status. Everything needed to go on is in st, cf, ci.
 
-    Frames asked for in `saves` (clock values, ascending) are written to fr_*; a checkpoint after every STRIDE-th step to ck_*.
+    Frames asked for in `saves` (clock values, ascending) are written to fr_*; a checkpoint after every STRIDE-th step
+    to ck_*.
     """
     m, big = st.bits.shape
     r = pk.e.shape[1]
@@ -634,7 +677,7 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
             return STATIONARY
         if ci[WAIT] == 0 and pk.first == 0:
             slide.noise(pk, st.y, m, r, wk, noises)
-            if calm(pk, st, K[0], noises, cf):
+            if calm(pk, st, K[0], noises, cf, wk):
                 return QUIET
         if ci[EV_USED] + room > ev.shape[0] or ci[CK_USED] == ck_y.shape[0] or ci[FR_USED] == fr_f.size:
             return FLUSH
@@ -702,7 +745,9 @@ def burst(pk, st, cf, ci, budget, saves, K, P, y1, tmp, e5, e3, u0, u1, wk, prob
                     low, _, _, _ = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, idx)
                     ci[N_FIELDS] += 1
                 if low < 0.0:
-                    x, pj, pkk, side = first_release(pk, st, clock, h, hi, margin0, 0.01 * cf[RTOL], P, tmp, K, wk, noises, idx, ci)
+                    x, pj, pkk, side = first_release(
+                        pk, st, clock, h, hi, margin0, 0.01 * cf[RTOL], P, tmp, K, wk, noises, idx, ci
+                    )
         event = x <= 1.0
         if event:
             new = clock + x * h

@@ -3,11 +3,12 @@
     f_i = sum_j a_j m_ji <w_j, x_i>      g_i = -dL/df_i      D_j = sum_i m_ji g_i x_i,   h = <D_j, q_j>
     q' = b (D - h q),   b' = h (1 - b^2),   c' = b h         (first layer only: q' = b D)
 
-On a surface k, x_i = alpha_i e_k: with m the bit of the surface, D = sum_k (m F_k + B_k) e_k, where F_k = sum_i |alpha_i| g_i is the
-jump and B_k = (1 + slope) sum_{alpha_i < 0} alpha_i g_i. Slid surfaces are projected out of D, which is what their bit achieves.
+On a surface k, x_i = alpha_i e_k: with m the bit of the surface, D = sum_k (m F_k + B_k) e_k, where F_k = sum_i
+|alpha_i| g_i is the jump and B_k = (1 + slope) sum_{alpha_i < 0} alpha_i g_i. Slid surfaces are projected out of D,
+which is what their bit achieves.
 
-The drive is kept as e^G g with max |g| of order 1 for losses with an exponential tail, and the clock s = log(1 + t) is used there:
-rates are multiplied by e^{G + s}. The square loss has G = 0 and the clock t (s = 0 in the formula).
+The drive is kept as e^G g with max |g| of order 1 for losses with an exponential tail, and the clock s = log(1 + t)
+is used there: rates are multiplied by e^{G + s}. The square loss has G = 0 and the clock t (s = 0 in the formula).
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Work(NamedTuple):
     jump: np.ndarray  # (S,) F_k / e^G
     base: np.ndarray  # (S,) B_k / e^G
     acc: np.ndarray  # (2, S)
+    e2c: np.ndarray  # (m,) e^{2 c_j} of the state last looked at
 
 
 @inner
@@ -90,8 +92,11 @@ def outputs(pk, y, bits, code, dead, wk):
         acc[1, k] = 0.0
     for j in range(m):
         if dead[j] != 0:
+            wk.e2c[j] = 0.0
             continue
-        amp = np.exp(2.0 * y[m * r + m + j]) * y[m * r + j]
+        e2c = np.exp(2.0 * y[m * r + m + j])
+        wk.e2c[j] = e2c
+        amp = e2c * y[m * r + j]
         at = j * r
         for k in range(big):
             if blas:
@@ -257,7 +262,7 @@ def field(pk, y, s, bits, code, dead, slid, basis, out, wk):
                 out[at + i] = fac * b * (D[j, i] - h * y[at + i])
             out[m * r + j] = fac * h * (1.0 - b) * (1.0 + b)
             out[m * r + m + j] = fac * b * h
-            spent += np.exp(2.0 * y[m * r + m + j]) * (b * b * size + h * h)
+            spent += wk.e2c[j] * (b * b * size + h * h)
     out[m * r + 2 * m] = spent * fac * np.exp(G)
     return G
 
@@ -266,7 +271,8 @@ def field(pk, y, s, bits, code, dead, slid, basis, out, wk):
 def stiffness(pk, y, s, bits, code, dead, slid, basis, probe, wk):
     """One power iteration for the fastest rate of the residuals; `probe` (n,) is kept between calls.
 
-    K_ik = sum_j e^{2c} m_i m_k (b^2 <x_i, x_k> + u_i u_k) times the curvature of the loss. Expects wk.u, wk.f at `y`.
+    K_ik = sum_j e^{2c} m_i m_k (b^2 <x_i, x_k> + u_i u_k) times the curvature of the loss. Expects wk.u, wk.f, wk.e2c
+    at `y`.
     """
     m, big = bits.shape
     r = pk.e.shape[1]
@@ -280,8 +286,9 @@ def stiffness(pk, y, s, bits, code, dead, slid, basis, probe, wk):
         acc[1, k] = 0.0
     for j in range(m):
         if dead[j] != 0:
+            wk.e2c[j] = 0.0
             continue
-        e2c = np.exp(2.0 * y[m * r + m + j])
+        e2c = wk.e2c[j]
         if e2c < 1e-20:
             continue
         b = y[m * r + j]

@@ -4,12 +4,13 @@ In a cell D is constant. With d = |D|, p = <q, D>/d, q = p D/d + q_perp and b th
 
     P = b + p grows like e^{dt},   M = b - p decays like e^{-dt},   q_perp stays,   P M = |q_perp|^2 + 2 (b^2 - 1)
 
-(balanced: b = +-1, where this is straight-line motion with sinh time). A surface with a = <D, e>/d is met where p = p* := -<q_perp, e>/a,
+(balanced: b = +-1, where this is straight-line motion with sinh time). A surface with a = <D, e>/d is met where p =
+p* := -<q_perp, e>/a,
 
     P Z^2 - 2 p* Z - M = 0,   Z = e^{dt};
 
-b changes sign at Z^2 = -M/P; the neuron's size reaches e^C where P^2 W^2 + 2 (|q_perp|^2 - R) W + M^2 = 0, W = Z^2, R = 2 e^{2(C - c)}.
-With the first layer alone q moves on a straight line at the constant velocity b D.
+b changes sign at Z^2 = -M/P; the neuron's size reaches e^C where P^2 W^2 + 2 (|q_perp|^2 - R) W + M^2 = 0, W = Z^2, R
+= 2 e^{2(C - c)}. With the first layer alone q moves on a straight line at the constant velocity b D.
 """
 
 import numpy as np
@@ -100,7 +101,8 @@ def first_root(P, M, Pi, target):
 
 @inner
 def size_root(P, M, perp2, log_ratio):
-    """log Z at which (P^2 Z^2 + M^2 / Z^2) / 2 + |q_perp|^2 grows to e^log_ratio; inf if it never does, 0 if it is there already."""
+    """log Z at which (P^2 Z^2 + M^2 / Z^2) / 2 + |q_perp|^2 grows to e^log_ratio; inf if it never does, 0 if it is
+    there already."""
     if P == 0.0:
         return np.inf
     if log_ratio > 300.0:
@@ -258,12 +260,12 @@ def back_on_invariant(st, j, m, r):
 
 @inner
 def jump(pk, st, cf, ci, span, order, wk, v, noises, ev):
-    """Passive neurons under the present drive, resting ones untouched. `span` is (t0, t1, log size that ends it, log size below
-    which a neuron is passive, G of the drive).
+    """Passive neurons under the present drive, resting ones untouched. `span` is (t0, t1, log size that ends it, log
+    size below which a neuron is passive, G of the drive).
 
-    With order[0] < 0 nothing is moved: returns the time at which the first neuron gets as large as span[2], at most t1, and leaves
-    the drive in `wk`. Otherwise moves neurons order[0], order[0] + 1, ... to t1 as long as their events fit in `ev`; order[0] is then the
-    next one, the width when all are done. The clock is the caller's to set.
+    With order[0] < 0 nothing is moved: returns the time at which the first neuron gets as large as span[2], at most
+    t1, and leaves the drive in `wk`. Otherwise moves neurons order[0], order[0] + 1, ... to t1 as long as their
+    events fit in `ev`; order[0] is then the next one, the width when all are done. The clock is the caller's to set.
     """
     m, big = st.bits.shape
     r = pk.e.shape[1]

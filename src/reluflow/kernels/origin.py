@@ -39,11 +39,13 @@ def rest_if_held(pk, st, ev, ci, cf):
 
 @inner
 def leave_origin(pk, st, j, way, wk, noises, ev, ci, cf):
-    """From w_j = 0: a ray z with s D(z) along z, found by going uphill on s sum_i g_i s(<z, x_i>) from `way`. Never unique.
+    """From w_j = 0: a ray z with s D(z) along z, found by going uphill on s sum_i g_i s(<z, x_i>) from `way`. Never
+    unique.
 
-    Surfaces on which the ascent keeps switching are held and resolved; without a ray that grows the neuron rests at 0.
+    Surfaces on which the ascent keeps switching are held and resolved; without a ray that grows the neuron rests at
+    0.
     """
-    m, big = st.bits.shape
+    _m, big = st.bits.shape
     r = pk.e.shape[1]
     s = st.sign[j]
     z, D = np.empty(r), np.empty(r)

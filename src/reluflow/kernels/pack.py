@@ -1,7 +1,8 @@
 """A problem as the arrays the kernels read: surfaces, reduced coordinates, the state (q, b, c).
 
-Rows on one hyperplane, x_i = alpha_i e_k, share the surface k with unit normal e_k; zero rows are dropped. A neuron moves only
-inside span(x), so weights are kept in an orthonormal basis of that span, with |w_perp| as one more coordinate.
+Rows on one hyperplane, x_i = alpha_i e_k, share the surface k with unit normal e_k; zero rows are dropped. A neuron
+moves only inside span(x), so weights are kept in an orthonormal basis of that span, with |w_perp| as one more
+coordinate.
 
     w = e^c q,   a = e^c b,   |q|^2 + b^2 = 2        (first layer only: q = w, b = a, c = 0)
 """
@@ -80,7 +81,8 @@ def surfaces(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def reduced_basis(e: np.ndarray, gram: np.ndarray) -> np.ndarray:
-    """Orthonormal rows spanning the rows of `e`: the rows themselves when they are orthogonal, so that no rounding couples them."""
+    """Orthonormal rows spanning the rows of `e`: the rows themselves when they are orthogonal, so that no rounding
+    couples them."""
     s, d = e.shape
     if s <= d and np.array_equal(gram, np.diag(np.diag(gram))):
         return e
@@ -137,7 +139,9 @@ def pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
 
 def loss_at_zero(problem: Problem, y: np.ndarray) -> float:
     """Loss of data with labels y on which the output is 0."""
-    each = {"square": 0.5 * y**2, "logistic": np.log(2.0), "logistic2": 2 * np.log(2.0), "exponential": 1.0}[problem.loss]
+    each = {"square": 0.5 * y**2, "logistic": np.log(2.0), "logistic2": 2 * np.log(2.0), "exponential": 1.0}[
+        problem.loss
+    ]
     return float(problem.weight * np.sum(np.broadcast_to(each, y.shape)))
 
 

@@ -4,10 +4,12 @@ On the surfaces T of a neuron with sign s the bits m_k solve the box complementa
 
     v_k = s <D, e_k>:   m_k = slope => v_k <= 0,   m_k = 1 => v_k >= 0,   slope < m_k < 1 => v_k = 0.
 
-A surface attracts when s F_k < 0: there n_k = m_k |F_k| minimises (1/2) n'Gn - p'n over slope |F_k| <= n_k <= |F_k|, which is a projection
-and unique. When s F_k > 0 both sides agree and the neuron crosses; starting on such a surface is not unique and the bit stays off.
+A surface attracts when s F_k < 0: there n_k = m_k |F_k| minimises (1/2) n'Gn - p'n over slope |F_k| <= n_k <= |F_k|,
+which is a projection and unique. When s F_k > 0 both sides agree and the neuron crosses; starting on such a surface
+is not unique and the bit stays off.
 
-PINNED is a surface held with its bit at the slope because the velocity normal to it is zero to rounding (orthogonal data): it counts as off.
+PINNED is a surface held with its bit at the slope because the velocity normal to it is zero to rounding (orthogonal
+data): it counts as off.
 """
 
 import numpy as np
@@ -50,13 +52,13 @@ def solve_spd(G, rhs, k):
 
 @inner
 def noise(pk, y, m, r, wk, out):
-    """Rounding error of the surface forces F_k, from the size of what was summed to get them."""
+    """Rounding error of the surface forces F_k, from the size of what was summed to get them. Expects wk at `y`."""
     total = 0.0
     for j in range(m):
         size = 0.0
         for i in range(r):
             size += y[j * r + i] ** 2
-        total += np.exp(2.0 * y[m * r + m + j]) * abs(y[m * r + j]) * np.sqrt(size)
+        total += wk.e2c[j] * abs(y[m * r + j]) * np.sqrt(size)
     fill(out, 0.0)
     for i in range(pk.alpha.size):
         a = abs(pk.alpha[i])
@@ -176,7 +178,8 @@ def project(st, y, j, r):
 
 @inner
 def box_qp(G, p, lower, upper, n):
-    """Minimises (1/2) n'Gn - p'n over the box: projected Gauss-Seidel until the active set repeats, then a direct solve."""
+    """Minimises (1/2) n'Gn - p'n over the box: projected Gauss-Seidel until the active set repeats, then a direct
+    solve."""
     t = p.size
     for k in range(t):
         n[k] = min(upper[k], max(lower[k], n[k]))
@@ -231,7 +234,8 @@ def box_qp(G, p, lower, upper, n):
 def resolve(pk, st, j, mark, wk, noises):
     """Decides the bits of neuron j on its marked surfaces; returns (unique?, distance from a bifurcation).
 
-    Writes st.bits and st.code; the caller records events, then calls `hold`. Expects wk.jump, wk.base at the present state.
+    Writes st.bits and st.code; the caller records events, then calls `hold`. Expects wk.jump, wk.base at the present
+    state.
     """
     big = st.bits.shape[1]
     s = st.sign[j]

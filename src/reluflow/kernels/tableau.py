@@ -1,4 +1,5 @@
-"""The order-8 pair of Dormand and Prince with its order-7 dense output, as scipy ships it (Hairer, Norsett, Wanner, II.5)."""
+"""The order-8 pair of Dormand and Prince with its order-7 dense output, as scipy ships it (Hairer, Norsett, Wanner,
+II.5)."""
 
 import numpy as np
 from scipy.integrate import DOP853
