@@ -312,7 +312,7 @@ def test_misuse_is_answered_at_once():
         rf.limit(rf.Problem(data, rf.init.gaussian(4, 2)))
     with pytest.raises(ValueError, match='needs `train="both"`'):
         rf.limit(rf.Problem(data, rf.init.fixed_output(4, 2), train="first"))
-    with pytest.raises(TypeError, match="must be an rf[.]Problem"):
+    with pytest.raises(TypeError, match="`problem` must be an rf"):
         rf.limit(data)
     with pytest.raises(ValueError, match="`log_scales` must be two, falling"):
         rf.limit(rf.Problem(data, rf.init.balanced(4, 2)), log_scales=(-10.0, -20.0))

@@ -83,9 +83,8 @@ def orthogonal_inputs(problem: Problem) -> bool:
 def orthogonal_course(problem: Problem, early: Early) -> Course | str:
     """The saddles by formula, or a sentence where a tie leaves them open.
 
-    Between passages log|w_j| = a0_j + a1_j ell + rate_j t. A passage is the fit of a few labels in a time of order
-    1; its
-    effect on the neurons that look on is a closed form [4.3, 4.5] or one small run (`passage`).
+    Between passages log|w_j| = a0_j + a1_j ell + rate_j t. A passage is the fit of a few labels, in a time of
+    order 1; its effect on the neurons that look on is a closed form [4.3, 4.5] or one small run (`passage`).
     """
     x, y, weight = problem.data.x, problem.data.y, problem.weight
     nu2 = np.sum(x**2, axis=1)
@@ -166,8 +165,7 @@ def orthogonal_course(problem: Problem, early: Early) -> Course | str:
 
 
 def passage(nu2, y, weight, left, G, patterns, r):
-    """One effective neuron e^{r t} D_G fits the labels G, while negligible ones, e^{rate t} along D of `patterns`,
-    look on.
+    """One effective neuron e^{r t} D_G fits the labels G; negligible ones, e^{rate t} along D of `patterns`, look on.
 
     Returns when the loss is midway, what the onlookers gain (log sizes are straight lines before and after: the second
     minus the first at t = 0), and the labels they keep.

@@ -103,8 +103,7 @@ def test_five_points_leave_their_saddles_at_times_linear_in_the_log_of_the_scale
     times = np.array([exits(sol, losses) for sol in runs])
     slope = np.diff(times, axis=0) / np.diff(ells)[:, None]
     np.testing.assert_allclose(slope, [[s.slope for s in five_limit.saddles]] * 2, rtol=1e-6)
-    # Slopes from the rates on each saddle alone: e_j = log|w_j| / ell grows at rate_j, and the saddle ends where it
-    # is 0.
+    # Slopes from the rates on each saddle alone: e_j = log|w_j| / ell grows at rate_j and the saddle ends at 0.
     sol, data = runs[-1], rf.data.five_points()
     e, T = -np.ones(60), 0.0
     for k, saddle in enumerate(five_limit.saddles):

@@ -1,13 +1,14 @@
-"""How every kernel is compiled: cached on disk, NaN and infinity kept, sums free to be reordered for SIMD.
+"""How every kernel is compiled: NaN and infinity kept, sums free to be reordered for SIMD, entries cached on disk.
 
-`entry` marks what Python calls; `inner` what only kernels call, which saves compiling a way in from Python; `glue`
-what is pasted into its caller, because every function compiled on its own compiles all it calls once more.
+`entry` marks what Python calls, and is stored with all it calls inside; `inner` what only kernels call, which needs
+neither a way in from Python nor a place on disk; `glue` what is pasted into its caller, because every function compiled
+on its own compiles all it calls once more.
 """
 
 import numba
 
-_OPTIONS = dict(cache=True, error_model="numpy", nogil=True, fastmath={"reassoc", "contract"})
+_OPTIONS = dict(error_model="numpy", nogil=True, fastmath={"reassoc", "contract"})
 
-entry = numba.njit(**_OPTIONS)
+entry = numba.njit(cache=True, **_OPTIONS)
 inner = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)
 glue = numba.njit(inline="always", **_OPTIONS)

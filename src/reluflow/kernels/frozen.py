@@ -115,7 +115,7 @@ def size_root(P, M, perp2, log_ratio):
     return max(0.0, 0.5 * np.log((half + np.sqrt(disc)) / (P * P)))
 
 
-@inner
+@glue
 def follow(pk, st, j, t0, t1, c_stop, force, wk, noises, ev, ci, cf, D, perp, reach):
     """Neuron j from time t0 to t1, or until its log size is c_stop (inf: never): the time reached.
 
@@ -258,7 +258,7 @@ def back_on_invariant(st, j, m, r):
             st.y[i] *= factor
 
 
-@inner
+@glue
 def jump(pk, st, cf, ci, span, order, wk, v, noises, ev):
     """Passive neurons under the present drive, resting ones untouched. `span` is (t0, t1, log size that ends it, log
     size below which a neuron is passive, G of the drive).
