@@ -229,8 +229,8 @@ def write(verdicts, cost, path):
         "## Error against rtol",
         "",
         "200 random balanced problems (`tests/references/random_balanced.json`) against the independent reference.",
-        "Outputs relative to max(1, |f|), losses to max(1, L), event times to max(1, t) (medians over problems with
-        events).",
+        "Outputs relative to max(1, |f|), losses to max(1, L), event times to max(1, t); their median over problems
+        with any.",
         "",
         judge.table(full),
         "",

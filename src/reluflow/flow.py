@@ -74,7 +74,7 @@ class Machine:
         self.fr = (np.empty(frames), np.empty((frames, self.size)), np.empty((frames, cells), np.int64))
         k = self.size
         self.scratch = (np.empty((16, k)), np.empty((7, k)), np.empty(k), np.empty(k), np.empty(k), np.empty(k))
-        self.u = (np.empty((self.m, self.big)), np.empty((self.m, self.big)))
+        self.u = tuple(np.empty((self.m, self.big)) for _ in range(5))
         self.mode: int | None = ka.START
         empty = np.empty((0, 0))
         self.looked = (np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
@@ -241,6 +241,7 @@ def _state(pk: Pack, start) -> State:
     y = np.concatenate([start.q.ravel(), start.b, start.c, [0.0]])
     bits = np.zeros((m, big))
     code = np.zeros((m, big), np.int64)
+    room = max(1, min(big, r))
     return State(
         y=y,
         bits=bits,
@@ -248,7 +249,9 @@ def _state(pk: Pack, start) -> State:
         sign=np.sign(start.b),
         dead=np.zeros(m, np.int64),
         slid=np.zeros(m, np.int64),
-        basis=np.empty((m, max(1, min(big, r)), r)),
+        basis=np.empty((m, room, r)),
+        tri=np.empty((m, room, room)),
+        where=np.empty((m, room), np.int64),
         delta_sign=np.array(start.delta_sign),
         delta_log=np.array(start.delta_log),
     )

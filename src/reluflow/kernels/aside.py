@@ -114,7 +114,7 @@ def look(pk, st, clock, y, code, wk, v, f, logs, bits):
     m, big = st.bits.shape
     r = pk.e.shape[1]
     noises = np.empty(big)
-    idx = np.empty(big, np.int64)
+    out = np.empty((m, big))
     for row in range(clock.size):
         for i in range(st.y.size):
             st.y[i] = y[row, i]
@@ -129,7 +129,7 @@ def look(pk, st, clock, y, code, wk, v, f, logs, bits):
             f[row, i] = wk.f[i]
         if bits.shape[0] > 0:
             slide.noise(pk, st.y, m, r, wk, noises)
-            slide.margins(pk, st, wk, noises, idx)
+            slide.margins(pk, st, wk, noises, out)
             for j in range(m):
                 for k in range(big):
                     bits[row, j * big + k] = st.bits[j, k]

@@ -370,40 +370,56 @@ def between(st, P, x, out):
 
 
 @inner
-def margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, idx):
-    """Smallest release margin at fraction x of the step."""
+def margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, out):
+    """Smallest release margin at fraction x of the step, all of them in `out`."""
     between(st, P, x, tmp)
     velocity(pk, st, tmp, clock + x * h, K[15], wk)
-    return slide.margins(pk, st, wk, noises, idx)
+    return slide.margins(pk, st, wk, noises, out)
+
+
+@inner
+def earliest(st, lo, hi, at_lo, at_hi):
+    """Where, by straight lines between two fractions, the first held surface lets go."""
+    best = hi
+    for j in range(st.sign.size):
+        if st.dead[j] != 0:
+            continue
+        for a in range(st.slid[j]):
+            k = st.where[j, a]
+            if at_hi[j, k] < 0.0:
+                top = max(at_lo[j, k], 0.0)
+                best = min(best, lo + (hi - lo) * top / (top - at_hi[j, k]))
+    return best
 
 
 @glue
-def first_release(pk, st, clock, h, hi, m0, grain, P, tmp, K, wk, noises, idx, ci):
+def first_release(pk, st, clock, h, hi, grain, P, tmp, K, wk, noises, at_lo, at_hi, at_x, ci):
     """The fraction in (0, hi] at which a held surface first lets go, given that one has at hi: (x, neuron, surface,
     side).
 
     To `grain` in the margin: the field is continuous where a surface lets go, so the state feels the square of that.
+    Expects the margins at the start of the step in `at_lo`.
     """
-    lo, flo = 0.0, max(m0, 1e-300)
-    fhi, wj, wkk, side = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, idx)
-    true = fhi
+    lo = 0.0
+    low, wj, wkk, side = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, at_hi)
     for turn in range(60):
         ci[N_FIELDS] += 1
-        if hi - lo < 1e-14 or abs(true) < grain:
+        if hi - lo < 1e-14 or abs(low) < grain:
             break
-        # Regula falsi as Anderson and Bjorck do it, with a bisection now and then.
-        x = hi - fhi * (hi - lo) / (fhi - flo)
-        if turn % 6 == 5 or not lo < x < hi:
+        x = earliest(st, lo, hi, at_lo, at_hi)
+        if turn % 5 == 4 or not lo < x < hi:
             x = 0.5 * (lo + hi)
-        fx, a, b, c = margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, idx)
+        fx, a, b, c = margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, at_x)
         if fx < 0.0:
-            ratio = 1.0 - fx / fhi
-            flo *= ratio if ratio > 0.0 else 0.5
-            hi, fhi, true, wj, wkk, side = x, fx, fx, a, b, c
+            hi, low, wj, wkk, side = x, fx, a, b, c
+            copy_rows(at_hi, at_x)
         else:
-            ratio = 1.0 - fx / flo
-            fhi *= ratio if ratio > 0.0 else 0.5
-            lo, flo = x, max(fx, 1e-300)
+            lo = x
+            copy_rows(at_lo, at_x)
+            if fx < grain:
+                # Just before: as good as just after.
+                hi, wj, wkk, side = x, a, b, c
+                break
     return hi, wj, wkk, side
 
 
@@ -598,6 +614,9 @@ def burst(
     e3,
     u0,
     u1,
+    at_lo,
+    at_hi,
+    at_x,
     wk,
     probe,
     ev,
@@ -617,7 +636,6 @@ def burst(
     r = pk.e.shape[1]
     room = m * (big + 2)
     noises = np.empty(big)
-    idx = np.empty(big, np.int64)
     who, where = np.empty(m * (big + 1), np.int64), np.empty(m * (big + 1), np.int64)
     poly = np.empty(7)
     q0 = np.empty(m)
@@ -645,7 +663,7 @@ def burst(
         margin0 = 1.0
         if any_slid:
             slide.noise(pk, st.y, m, r, wk, noises)
-            margin0, wj, wkk, side = slide.margins(pk, st, wk, noises, idx)
+            margin0, wj, wkk, side = slide.margins(pk, st, wk, noises, at_lo)
             if margin0 < 0.0:
                 if ci[EV_USED] + room > ev.shape[0]:
                     return FLUSH
@@ -714,7 +732,7 @@ def burst(
         margin1 = 1.0
         if any_slid:
             slide.noise(pk, y1, m, r, wk, noises)
-            margin1, _, _, _ = slide.margins(pk, st, wk, noises, idx)
+            margin1, _, _, _ = slide.margins(pk, st, wk, noises, at_hi)
         count = suspects(pk, st, y1, h, K, u0, u1, who, where)
         dips = any_slid and (margin1 < 0.0 or min(margin0, margin1) < 0.02 + 0.5 * abs(margin1 - margin0))
         x, pj, pkk, side = 2.0, -1, -1, -1
@@ -742,11 +760,11 @@ def burst(
                     # Not at the end of the step, but perhaps before the crossing, or in the middle and back.
                     if hi == 1.0:
                         hi = 0.5
-                    low, _, _, _ = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, idx)
+                    low, _, _, _ = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, at_hi)
                     ci[N_FIELDS] += 1
                 if low < 0.0:
                     x, pj, pkk, side = first_release(
-                        pk, st, clock, h, hi, margin0, 0.01 * cf[RTOL], P, tmp, K, wk, noises, idx, ci
+                        pk, st, clock, h, hi, 0.01 * cf[RTOL], P, tmp, K, wk, noises, at_lo, at_hi, at_x, ci
                     )
         event = x <= 1.0
         if event:

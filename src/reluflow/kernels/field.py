@@ -36,7 +36,9 @@ class State(NamedTuple):
     sign: np.ndarray  # (m,) sign of b just after now
     dead: np.ndarray  # (m,) DEAD when nothing can move the neuron again, ASLEEP while it rests at w = 0
     slid: np.ndarray  # (m,) number of surfaces the neuron is held on
-    basis: np.ndarray  # (m, kmax, r) orthonormal rows spanning their normals
+    basis: np.ndarray  # (m, kmax, r) orthonormal rows z_p spanning their normals
+    tri: np.ndarray  # (m, kmax, kmax) e_a = sum_{p <= a} tri[p, a] z_p
+    where: np.ndarray  # (m, kmax) which surface the a-th of these normals belongs to
     delta_sign: np.ndarray
     delta_log: np.ndarray
 

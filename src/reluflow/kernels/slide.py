@@ -69,47 +69,38 @@ def noise(pk, y, m, r, wk, out):
 
 
 @inner
-def held(code, j, idx):
-    """Lists the surfaces neuron j is held on; returns how many."""
-    k = 0
-    for p in range(code.shape[1]):
-        if (code[j, p] & 3) >= SLID:
-            idx[k] = p
-            k += 1
-    return k
+def margins(pk, st, wk, noises, out):
+    """How far the held surfaces are from letting go: (smallest margin, neuron, surface, side), every one in `out`.
 
-
-@inner
-def margins(pk, st, wk, noises, idx):
-    """How far the held surfaces are from letting go: (smallest margin, neuron, surface, upper side?).
-
-    Sets the bits of slid surfaces on the way. A margin is relative to the neuron's forces; negative means release.
-    Expects wk.free, wk.jump, wk.base of the state in question.
+    Sets the bits of slid surfaces on the way. A margin is relative to the neuron's forces; negative means release,
+    to the
+    off side (0), to the on side (1), from pinned to sliding (2), or to be resolved anew (3). Expects wk.free, wk.jump,
+    wk.base of the state in question.
     """
     m, big = st.bits.shape
     r = pk.e.shape[1]
     worst, wj, wk_, wside = 1.0, -1, -1, 0
+    nu = np.empty(st.basis.shape[1])
     for j in range(m):
         if st.slid[j] == 0 or st.dead[j] != 0:
             continue
-        k = held(st.code, j, idx)
-        G = np.empty((k, k))
-        nu = np.empty(k)
         scale = 1e-300
         for p in range(big):
             if (st.code[j, p] & 3) < SLID:
                 scale += abs(st.bits[j, p] * wk.jump[p] + wk.base[p])
-        for a in range(k):
-            dot = 0.0
+        # nu solves sum_a nu_a e_a = -(the part of the free pull along the held normals).
+        count = st.slid[j]
+        for p in range(count - 1, -1, -1):
+            total = 0.0
             for i in range(r):
-                dot += pk.e[idx[a], i] * wk.free[j, i]
-            nu[a] = -dot
-            for b in range(k):
-                G[a, b] = pk.gram[idx[a], idx[b]]
-        solve_spd(G, nu, k)
+                total -= st.basis[j, p, i] * wk.free[j, i]
+            for a in range(p + 1, count):
+                total -= st.tri[j, p, a] * nu[a]
+            nu[p] = total / st.tri[j, p, p]
         s = st.sign[j]
-        for a in range(k):
-            p = idx[a]
+        for a in range(count):
+            p = st.where[j, a]
+            out[j, p] = 1.0
             F = wk.jump[p]
             need = nu[a] - wk.base[p]
             grain = ROUND * scale + 10.0 * noises[p]
@@ -127,7 +118,8 @@ def margins(pk, st, wk, noises, idx):
                     st.bits[j, p] = min(1.0, max(pk.slope, need / F))
             else:
                 margin = (grain - abs(need - pk.slope * F)) / scale
-                side = 0
+                side = 3
+            out[j, p] = margin
             if margin < worst:
                 worst, wj, wk_, wside = margin, j, p, side
     return worst, wj, wk_, wside
@@ -147,11 +139,14 @@ def hold(pk, st, j):
         z = st.basis
         for i in range(r):
             z[j, count, i] = pk.e[k, i]
+        for p in range(count):
+            st.tri[j, p, count] = 0.0
         for _ in range(2):
             for p in range(count):
                 dot = 0.0
                 for i in range(r):
                     dot += z[j, p, i] * z[j, count, i]
+                st.tri[j, p, count] += dot
                 for i in range(r):
                     z[j, count, i] -= dot * z[j, p, i]
         size = 0.0
@@ -161,6 +156,8 @@ def hold(pk, st, j):
         if size > 1e-7:
             for i in range(r):
                 z[j, count, i] /= size
+            st.tri[j, count, count] = size
+            st.where[j, count] = k
             count += 1
     st.slid[j] = count
 
