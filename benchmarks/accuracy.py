@@ -229,8 +229,7 @@ def write(verdicts, cost, path):
         "## Error against rtol",
         "",
         "200 random balanced problems (`tests/references/random_balanced.json`) against the independent reference.",
-        "Outputs relative to max(1, |f|), losses to max(1, L), event times to max(1, t); their median over problems
-        with any.",
+        "Outputs relative to max(1, |f|), losses to max(1, L), event times to max(1, t) (where there are any).",
         "",
         judge.table(full),
         "",

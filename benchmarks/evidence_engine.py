@@ -51,8 +51,7 @@ def two_points():
         off = sol.events["off"]
         error = max(abs(a / b - 1) for a, b in zip(seen, halves, strict=True))
         parts.append(
-            f"{scale:g}: {len(off)} off, last {off.t[-1]:.4f}, t+ {seen[0]:.5f}, t- {seen[1]:.5f} (relative error
-            {error:.1e}), "
+            f"{scale:g}: {len(off)} off, last {off.t[-1]:.4f}, t+ {seen[0]:.5f}, t- {seen[1]:.5f} (relative error {error:.1e}), "
             f"norm {squared_norm(sol.final):.7f}, groups {groups[0]} and {groups[1]}"
         )
     return "; ".join(parts)
@@ -91,11 +90,9 @@ def random_runs(count=500, against_euler=100):
                 continue
             euler_ratio.append(float(np.max(np.abs(found - expected)) / (spread + 1e-6)))
     return (
-        f"{count} runs, all reached or stationary; halving rtol 1e-8: worst {max(half):.1e}, median
-        {np.median(half):.1e}; "
+        f"{count} runs, all reached or stationary; halving rtol 1e-8: worst {max(half):.1e}, median {np.median(half):.1e}; "
         f"energy identity: worst {max(energy):.1e}; loss never rises by more than {max(rise):.0e}; polar Euler: "
-        f"{len(euler_ratio)} problems, worst deviation {max(euler_ratio):.2f} of Euler's own spread ({unstable}
-        where Euler is unstable)"
+        f"{len(euler_ratio)} problems, worst deviation {max(euler_ratio):.2f} of Euler's own spread ({unstable} where Euler is unstable)"
     )
 
 
@@ -114,8 +111,7 @@ def unbalanced(count=60):
             found = sol.outputs_at(np.linspace(0.0, t1, 9))
             ratio.append(float(np.max(np.abs(found - expected)) / (error + 1e-6)))
         text.append(
-            f"{train}: {len(ratio)} compared, worst deviation {max(ratio):.2f} of descent's own error, {flagged}
-            flagged "
+            f"{train}: {len(ratio)} compared, worst deviation {max(ratio):.2f} of descent's own error, {flagged} flagged "
             f"non-unique, {signs} sign changes of a"
         )
     return "; ".join(text)
@@ -140,8 +136,7 @@ def compile_times():
         )
     began = time.perf_counter()
     subprocess.run([str(Path(sys.executable).parent / "reluflow"), "--help"], capture_output=True, check=True)
-    return f"cold compile with first result {cold:.1f} s; second process {warm:.2f} s; `--help` {time.perf_counter()
-    - began:.2f} s"
+    return f"cold compile with first result {cold:.1f} s; second process {warm:.2f} s; `--help` {time.perf_counter() - began:.2f} s"
 
 
 CLAIMS = {

@@ -230,14 +230,25 @@ def interpolate(start, P, x):
 
 @inner
 def first_violation(start, P, side, grain):
-    """Smallest fraction at which side * value < -grain, to rounding; 2 if none is seen."""
+    """Smallest fraction at which side * value < -grain, to rounding; 2 if there is none.
+
+    Looks at 17 places, and between them wherever three in a row show a minimum, so that a short visit is not missed.
+    """
     lo, hi = 0.0, 2.0
+    before, here = side * start, side * start
     for p in range(1, 17):
         x = p / 16.0
-        if side * interpolate(start, P, x) < -grain:
-            hi = x
+        there = side * interpolate(start, P, x)
+        if p > 1 and here <= before and here <= there:
+            at, value = lowest(start, P, side, x - 0.125, x)
+            if value < -grain:
+                # Everything up to the first of the three was on the right side.
+                lo, hi = x - 0.125, at
+                break
+        if there < -grain:
+            lo, hi = x - 0.0625, x
             break
-        lo = x
+        before, here = here, there
     if hi > 1.0:
         return 2.0
     for _ in range(60):
@@ -249,6 +260,24 @@ def first_violation(start, P, side, grain):
         else:
             lo = mid
     return hi
+
+
+@inner
+def lowest(start, P, side, lo, hi):
+    """(place, value) of the minimum of side * value on [lo, hi], by golden sections to a millionth of the step."""
+    ratio = 0.6180339887498949
+    a, b = hi - ratio * (hi - lo), lo + ratio * (hi - lo)
+    fa, fb = side * interpolate(start, P, a), side * interpolate(start, P, b)
+    for _ in range(26):
+        if fa < fb:
+            hi, b, fb = b, a, fa
+            a = hi - ratio * (hi - lo)
+            fa = side * interpolate(start, P, a)
+        else:
+            lo, a, fa = a, b, fb
+            b = lo + ratio * (hi - lo)
+            fb = side * interpolate(start, P, b)
+    return (a, fa) if fa < fb else (b, fb)
 
 
 @inner
@@ -330,7 +359,7 @@ def suspects(pk, st, y1, h, K, u0, u1, who, where):
             # Both ends on the right side: may the cubic through them dip below zero?
             da = side * h * normal_plain(pk, K[0], j, k, r)
             db = side * h * normal_plain(pk, K[12], j, k, r)
-            if da < 0.0 < db and hermite_minimum(a, b, da, db) < 0.05 * min(a, b):
+            if da < 0.0 < db and hermite_minimum(a, b, da, db) < 0.3 * min(a, b):
                 who[count], where[count] = j, k
                 count += 1
     return count
@@ -390,6 +419,24 @@ def earliest(st, lo, hi, at_lo, at_hi):
                 top = max(at_lo[j, k], 0.0)
                 best = min(best, lo + (hi - lo) * top / (top - at_hi[j, k]))
     return best
+
+
+@inner
+def lowest_dip(st, at_lo, at_mid, at_hi):
+    """Where, by parabolas through three places, a held surface comes nearest to letting go in between; 0 if none comes near."""
+    best, where = 1.0, 0.0
+    for j in range(st.sign.size):
+        if st.dead[j] != 0:
+            continue
+        for a in range(st.slid[j]):
+            k = st.where[j, a]
+            c1 = -3.0 * at_lo[j, k] + 4.0 * at_mid[j, k] - at_hi[j, k]
+            c2 = 2.0 * (at_lo[j, k] - 2.0 * at_mid[j, k] + at_hi[j, k])
+            if c1 < 0.0 and c2 > -0.5 * c1:
+                value = at_lo[j, k] - 0.25 * c1 * c1 / c2
+                if value < 0.3 * min(at_lo[j, k], at_hi[j, k]) and value < best:
+                    best, where = value, -0.5 * c1 / c2
+    return where
 
 
 @glue
@@ -452,7 +499,7 @@ def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, sure):
         if mark[k] == slide.ABSENT:
             continue
         kind = slide.change(old[k], st.code[j, k])
-        if kind >= 0 or not unique:
+        if kind >= 0 or (not unique and mark[k] == slide.AT_START):
             if kind < 0:
                 kind = slide.EV_ON if (st.code[j, k] & 3) == ON else slide.EV_OFF
             record(ev, ci, cf, j, k, kind, 1.0 if unique else 0.0)
@@ -757,11 +804,22 @@ def burst(
                 hi = min(x, 1.0)
                 low = margin1
                 if hi < 1.0 or margin1 >= 0.0:
-                    # Not at the end of the step, but perhaps before the crossing, or in the middle and back.
-                    if hi == 1.0:
-                        hi = 0.5
-                    low, _, _, _ = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, at_hi)
+                    # Not at the end of the step, but perhaps before the crossing, or in between and back.
+                    low, _, _, _ = margin_at(pk, st, clock, h, 0.5 * hi, P, tmp, K, wk, noises, at_x)
                     ci[N_FIELDS] += 1
+                    if low < 0.0:
+                        hi *= 0.5
+                        copy_rows(at_hi, at_x)
+                    else:
+                        if hi < 1.0:
+                            low, _, _, _ = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, at_hi)
+                            ci[N_FIELDS] += 1
+                        if low >= 0.0:
+                            dip = lowest_dip(st, at_lo, at_x, at_hi)
+                            if dip > 0.0:
+                                low, _, _, _ = margin_at(pk, st, clock, h, dip * hi, P, tmp, K, wk, noises, at_hi)
+                                ci[N_FIELDS] += 1
+                                hi *= dip
                 if low < 0.0:
                     x, pj, pkk, side = first_release(
                         pk, st, clock, h, hi, 0.01 * cf[RTOL], P, tmp, K, wk, noises, at_lo, at_hi, at_x, ci

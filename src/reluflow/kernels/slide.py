@@ -22,7 +22,7 @@ ABSENT, FALLING, RISING, HELD, FORCE_OFF, FORCE_ON, AT_START = 0, 1, 2, 3, 4, 5,
 # Kinds of events, in the order of `events.KINDS`.
 EV_ON, EV_OFF, EV_SLIDE, EV_RELEASE_ON, EV_RELEASE_OFF, EV_DEAD, EV_SIGN, EV_ORIGIN = 0, 1, 2, 3, 4, 5, 6, 7
 
-ROUND = 1e-12  # relative to the sum of the moduli of a neuron's surface forces
+ROUND = 1e-13  # relative to the sum of the moduli of a neuron's surface forces
 
 
 @inner
@@ -257,13 +257,15 @@ def resolve(pk, st, j, mark, wk, noises):
         scale += abs(coef) + (abs(wk.jump[k]) if mark[k] != ABSENT else 0.0)
         for a in range(t):
             p[a] += s * coef * pk.gram[T[a], k]
+    grain = ROUND * scale
     # n is the force s m F along e_k with its sign turned, so that attracting surfaces have n = m |F| >= 0.
     for a in range(t):
         k = T[a]
         F = wk.jump[k]
         for b in range(t):
             G[a, b] = pk.gram[k, T[b]]
-        attract[a] = 1 if s * F < -10.0 * noises[k] else 0
+        # A jump below rounding decides nothing: such a surface is simply crossed.
+        attract[a] = 1 if s * F < -(grain + 10.0 * noises[k]) else 0
         if attract[a] == 1 and mark[k] != FORCE_OFF and mark[k] != FORCE_ON:
             lower[a], upper[a] = pk.slope * abs(F), abs(F)
         else:
@@ -280,7 +282,6 @@ def resolve(pk, st, j, mark, wk, noises):
                 L[a, b] = G[a, b]
         if solve_spd(L, rest, t) < 1e-10:
             unique = False
-    grain = ROUND * scale
     for _ in range(t + 1):
         box_qp(G, p, lower, upper, n)
         again = False
@@ -301,7 +302,7 @@ def resolve(pk, st, j, mark, wk, noises):
             elif not on and v[a] > grain and mark[k] != FORCE_OFF:
                 lower[a] = upper[a] = on_force
                 again = True
-            elif not on and mark[k] >= HELD and abs(wk.jump[k]) > 10.0 * noises[k]:
+            elif not on and mark[k] >= HELD and abs(wk.jump[k]) > grain + 10.0 * noises[k]:
                 # On a repelling surface: leaving with the bit on would be a solution too.
                 if v[a] - G[a, a] * (1.0 - pk.slope) * on_force > grain:
                     unique = False
@@ -329,7 +330,10 @@ def resolve(pk, st, j, mark, wk, noises):
             if abs(v[a]) > bound:
                 distance = min(distance, abs(v[a]) / scale)
             continue
-        on = (n[a] == -s * F if F != 0.0 else mark[k] == RISING) if not forced else mark[k] == FORCE_ON
+        # Too small a jump is read off the way the neuron arrived, or is going.
+        on = n[a] == -s * F if abs(F) > bound else (mark[k] == RISING or (mark[k] >= HELD and v[a] > bound))
+        if forced:
+            on = mark[k] == FORCE_ON
         st.bits[j, k] = 1.0 if on else pk.slope
         st.code[j, k] = (ON if on else OFF) + FRESH
         if not on and not forced and mark[k] >= HELD and abs(v[a]) <= bound:
