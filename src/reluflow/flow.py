@@ -1,8 +1,7 @@
 """Gradient flow: the driver that runs the kernels in bursts and keeps what they return.
 
-Bursts are short, so that Ctrl-C, limits and progress are seen at once; a run is a list of checkpoints from which
-any moment is
-replayed bit for bit.
+Bursts are short, so that Ctrl-C, limits and progress are seen at once; a run is a list of checkpoints from which any
+moment is replayed, always to the same bits.
 """
 
 from __future__ import annotations
@@ -89,6 +88,8 @@ class Machine:
         self.st.sign[:] = np.where(b >= 0, 1.0, -1.0)
         self.cf[[kn.CLOCK, kn.STEP]] = clock, step
         self.mode = ka.RESTORE
+        # What a replay gives must not depend on what was replayed before it.
+        self.probe[:] = 1.0 / np.sqrt(max(self.n, 1))
 
     def look(self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False):
         """Outputs (rows, n), log loss (rows,) and, when asked for, surface bits (rows, m, S) of stored states."""

@@ -48,7 +48,8 @@ def test_frames_asked_for_do_not_change_the_run():
     plain = rf.solve(problem(1e-4), rf.Flow(rtol=1e-6), t1=500.0)
     asked = rf.solve(problem(1e-4), rf.Flow(rtol=1e-6), t1=500.0, save=rf.Save(times=times))
     np.testing.assert_array_equal(asked.t, times)
-    np.testing.assert_allclose(asked.loss, plain.loss_at(times), rtol=1e-12)
+    np.testing.assert_array_equal(asked.loss, plain.loss_at(times))
     thin = rf.solve(problem(1e-4), rf.Flow(rtol=1e-6), t1=500.0, save=rf.Save(frames=16))
     assert len(thin.t) <= 17 and thin.t[0] == 0.0 and thin.t[-1] == 500.0
-    np.testing.assert_allclose(thin.loss_at(times), plain.loss_at(times), rtol=1e-12)
+    # From checkpoints farther back the steps may differ, within the tolerance.
+    np.testing.assert_allclose(thin.loss_at(times), plain.loss_at(times), rtol=1e-8)

@@ -1,7 +1,6 @@
-"""Defects of the engine that the reference found, each by its smallest example. Once mended, one loses its `xfail`."""
+"""Defects of the engine that the reference found and that were mended, each by its smallest example."""
 
 import numpy as np
-import pytest
 
 from reference_comparison import judge
 
@@ -16,10 +15,6 @@ def replayed(sol, t):
     return on, sliding
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a slid surface that stays slid through w = 0 is listed as `off` (coupled.settle_surfaces, not unique)",
-)
 def test_events_and_bits_agree_after_a_slid_neuron_of_the_first_layer_passes_the_origin():
     spec = next(s for s in judge.stored("unbalanced_first") if s["kind"] == "first" and s["seed"] == 14)
     sol = judge.solve(spec, 1e-8)
@@ -28,10 +23,6 @@ def test_events_and_bits_agree_after_a_slid_neuron_of_the_first_layer_passes_the
     np.testing.assert_array_equal(replayed(sol, t)[1], sol.sliding_at(t))
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a visit of a surface that fits between two of the 16 points `first_violation` looks at is not seen",
-)
 def test_a_graze_that_decides_the_end_is_seen_at_a_hundred_times_the_tolerance():
     # Label 1e-6 past the bifurcation and rtol 1e-8: neuron 1 leaves datum 0 at t = 1.4996 and is another neuron from
     # then on. Missing it costs 1.9e-3 in the outputs, 190,000 rtol.

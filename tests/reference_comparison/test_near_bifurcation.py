@@ -10,15 +10,6 @@ import pytest
 
 from reference_comparison import judge
 
-# Grazes shorter than the interpolant's sampling of a step go unseen: `first_violation` looks at 16 points of a step and
-# mid-step releases at one, so a visit that fits between them is lost however small the tolerance.
-UNSEEN = {
-    (33, 1e-10): "off -> slide -> release_off lasting 4e-4 at y_0 1e-6 away is not seen; times off by 5e3 rtol",
-    (36, 1e-10): "a release 4e-3 long in the middle of a slide at y_0 1e-6 away is not seen",
-    (42, 1e-10): "slide -> release_on lasting 2e-4 at y_0 1e-6 away is not seen; times off by 3e2 rtol",
-    (50, 1e-10): "slide -> release_off lasting 2e-3 at y_0 1e-6 away is not seen; outputs off by 1.5e3 rtol",
-}
-
 
 def groups():
     """The six problems of each seed, by offset."""
@@ -33,8 +24,6 @@ def cases():
     for rtol in (1e-6, 1e-8, 1e-10):
         for seed in groups():
             marks = [] if rtol == 1e-8 else [pytest.mark.exhaustive]
-            if (seed, rtol) in UNSEEN:
-                marks = [pytest.mark.xfail(strict=True, reason=UNSEEN[seed, rtol])]
             found.append(pytest.param(seed, rtol, id=f"{seed}-{rtol:.0e}", marks=marks))
     return found
 
@@ -49,10 +38,11 @@ def test_farther_than_the_promise_the_story_is_right_and_nearer_it_is_one_of_the
             continue
         print(f"seed {seed}, rtol {rtol:.0e}: y_0 is {offset:+.0e} from the bifurcation. {own}")
         assert abs(offset) <= 100 * rtol * (1 + 1e-9), str(own)
-        # On the wrong side: then it is the other side's run, up to what the labels' distance makes of the outputs.
-        other = judge.compare(specs[-offset], rtol, sol)
-        assert other.same_events, str(other)
-        assert other.outputs <= 100 * rtol + 20 * abs(offset), str(other)
+        # So near, an error of the state e moves the two ends of a graze by its square root, so their times are not promised:
+        # the story must be that of one of the two sides, and the outputs that side's, up to the labels' distance.
+        sides = (own, judge.compare(specs[-offset], rtol, sol))
+        near = [v for v in sides if v.same_events and v.outputs <= 100 * rtol + 20 * abs(offset)]
+        assert near, "; ".join(map(str, sides))
 
 
 def test_the_engine_says_that_a_bifurcation_was_near():
