@@ -444,29 +444,34 @@ def first_release(pk, st, clock, h, hi, grain, P, tmp, K, wk, noises, at_lo, at_
     """The fraction in (0, hi] at which a held surface first lets go, given that one has at hi: (x, neuron, surface,
     side).
 
-    To `grain` in the margin: the field is continuous where a surface lets go, so the state feels the square of that.
+    To `grain`, a fraction of the step.
     Expects the margins at the start of the step in `at_lo`.
     """
-    lo = 0.0
+    lo, last, doubt = 0.0, 2.0, False
     low, wj, wkk, side = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, at_hi)
     for turn in range(60):
         ci[N_FIELDS] += 1
-        if hi - lo < 1e-14 or abs(low) < grain:
+        if hi - lo < grain:
             break
-        x = earliest(st, lo, hi, at_lo, at_hi)
+        x = hi - 50.0 * grain if doubt else earliest(st, lo, hi, at_lo, at_hi)
         if turn % 5 == 4 or not lo < x < hi:
             x = 0.5 * (lo + hi)
-        fx, a, b, c = margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, at_x)
-        if fx < 0.0:
-            hi, low, wj, wkk, side = x, fx, a, b, c
+        low, a, b, c = margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, at_x)
+        close = abs(x - last) < grain
+        # Estimates from the right alone may be closing in on a later moment: look just before it.
+        doubt = close and low < 0.0 and x - lo > 100.0 * grain
+        close = close and not doubt
+        last = x
+        if low < 0.0:
+            hi, wj, wkk, side = x, a, b, c
             copy_rows(at_hi, at_x)
         else:
             lo = x
             copy_rows(at_lo, at_x)
-            if fx < grain:
-                # Just before: as good as just after.
-                hi, wj, wkk, side = x, a, b, c
-                break
+        if close or low == 0.0:
+            # Two estimates agree: a surface that is about to let go is as good as one that just has.
+            hi, wj, wkk, side = x, a, b, c
+            break
     return hi, wj, wkk, side
 
 
@@ -821,8 +826,9 @@ def burst(
                                 ci[N_FIELDS] += 1
                                 hi *= dip
                 if low < 0.0:
+                    grain = max(1e-14, 0.01 * cf[RTOL] * max(1.0, clock) / h)
                     x, pj, pkk, side = first_release(
-                        pk, st, clock, h, hi, 0.01 * cf[RTOL], P, tmp, K, wk, noises, at_lo, at_hi, at_x, ci
+                        pk, st, clock, h, hi, grain, P, tmp, K, wk, noises, at_lo, at_hi, at_x, ci
                     )
         event = x <= 1.0
         if event:

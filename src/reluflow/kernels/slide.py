@@ -117,7 +117,9 @@ def margins(pk, st, wk, noises, out):
                 if not pinned:
                     st.bits[j, p] = min(1.0, max(pk.slope, need / F))
             else:
-                margin = (grain - abs(need - pk.slope * F)) / scale
+                # Pinned ones may stay while nothing pushes; a slid one has lost its hold, the more the larger either force.
+                lost = abs(need - pk.slope * F) if pinned else max(abs(need), abs(F))
+                margin = (grain - lost) / scale
                 side = 3
             out[j, p] = margin
             if margin < worst:
