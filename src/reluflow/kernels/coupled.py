@@ -444,23 +444,23 @@ def first_release(pk, st, clock, h, hi, grain, P, tmp, K, wk, noises, at_lo, at_
     """The fraction in (0, hi] at which a held surface first lets go, given that one has at hi: (x, neuron, surface,
     side).
 
-    To `grain`, a fraction of the step.
+    To 100 `grain`, a fraction of the step.
     Expects the margins at the start of the step in `at_lo`.
     """
-    lo, last, doubt = 0.0, 2.0, False
-    low, wj, wkk, side = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, at_hi)
-    for turn in range(60):
+    lo, last, stuck = 0.0, 2.0, False
+    _, wj, wkk, side = margin_at(pk, st, clock, h, hi, P, tmp, K, wk, noises, at_hi)
+    for turn in range(80):
         ci[N_FIELDS] += 1
-        if hi - lo < grain:
+        if hi - lo < 100.0 * grain:
             break
-        x = hi - 50.0 * grain if doubt else earliest(st, lo, hi, at_lo, at_hi)
+        x = earliest(st, lo, hi, at_lo, at_hi)
+        if stuck:
+            # Estimates from one side agree, with the other end far away: look just across.
+            x = hi - 50.0 * grain if last == hi else lo + 50.0 * grain
         if turn % 5 == 4 or not lo < x < hi:
             x = 0.5 * (lo + hi)
         low, a, b, c = margin_at(pk, st, clock, h, x, P, tmp, K, wk, noises, at_x)
-        close = abs(x - last) < grain
-        # Estimates from the right alone may be closing in on a later moment: look just before it.
-        doubt = close and low < 0.0 and x - lo > 100.0 * grain
-        close = close and not doubt
+        stuck = abs(x - last) < grain
         last = x
         if low < 0.0:
             hi, wj, wkk, side = x, a, b, c
@@ -468,10 +468,6 @@ def first_release(pk, st, clock, h, hi, grain, P, tmp, K, wk, noises, at_lo, at_
         else:
             lo = x
             copy_rows(at_lo, at_x)
-        if close or low == 0.0:
-            # Two estimates agree: a surface that is about to let go is as good as one that just has.
-            hi, wj, wkk, side = x, a, b, c
-            break
     return hi, wj, wkk, side
 
 
@@ -826,7 +822,7 @@ def burst(
                                 ci[N_FIELDS] += 1
                                 hi *= dip
                 if low < 0.0:
-                    grain = max(1e-14, 0.01 * cf[RTOL] * max(1.0, clock) / h)
+                    grain = max(1e-16, 1e-4 * cf[RTOL] * max(1.0, clock) / h)
                     x, pj, pkk, side = first_release(
                         pk, st, clock, h, hi, grain, P, tmp, K, wk, noises, at_lo, at_hi, at_x, ci
                     )
