@@ -20,8 +20,8 @@ import reluflow as rf
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support import euler, orthogonal, plain  # noqa: E402
-from support.problems import random_balanced, random_unbalanced  # noqa: E402
+from support import euler, orthogonal, plain
+from support.problems import random_balanced, random_unbalanced
 
 RTOL = 1e-8
 
@@ -58,7 +58,7 @@ def two_points():
 
 
 def five_points():
-    problem = lambda s: rf.Problem(  # noqa: E731
+    problem = lambda s: rf.Problem(
         rf.data.five_points(), rf.init.balanced(60, 2, log_scale=np.log(s / np.sqrt(60)), seed=0)
     )
     losses = rf.solve(problem(1e-4), rf.Flow(rtol=1e-9), t1=600.0).loss_at([150.0, 300.0, 450.0, 600.0])
@@ -90,9 +90,11 @@ def random_runs(count=500, against_euler=100):
                 continue
             euler_ratio.append(float(np.max(np.abs(found - expected)) / (spread + 1e-6)))
     return (
-        f"{count} runs, all reached or stationary; halving rtol 1e-8: worst {max(half):.1e}, median {np.median(half):.1e}; "
+        f"{count} runs, all reached or stationary; halving rtol 1e-8: worst {max(half):.1e}, "
+        f"median {np.median(half):.1e}; "
         f"energy identity: worst {max(energy):.1e}; loss never rises by more than {max(rise):.0e}; polar Euler: "
-        f"{len(euler_ratio)} problems, worst deviation {max(euler_ratio):.2f} of Euler's own spread ({unstable} where Euler is unstable)"
+        f"{len(euler_ratio)} problems, worst deviation {max(euler_ratio):.2f} of Euler's own spread "
+        f"({unstable} where Euler is unstable)"
     )
 
 
@@ -111,8 +113,8 @@ def unbalanced(count=60):
             found = sol.outputs_at(np.linspace(0.0, t1, 9))
             ratio.append(float(np.max(np.abs(found - expected)) / (error + 1e-6)))
         text.append(
-            f"{train}: {len(ratio)} compared, worst deviation {max(ratio):.2f} of descent's own error, {flagged} flagged "
-            f"non-unique, {signs} sign changes of a"
+            f"{train}: {len(ratio)} compared, worst deviation {max(ratio):.2f} of descent's own error, {flagged} "
+            f"flagged non-unique, {signs} sign changes of a"
         )
     return "; ".join(text)
 
@@ -136,7 +138,8 @@ def compile_times():
         )
     began = time.perf_counter()
     subprocess.run([str(Path(sys.executable).parent / "reluflow"), "--help"], capture_output=True, check=True)
-    return f"cold compile with first result {cold:.1f} s; second process {warm:.2f} s; `--help` {time.perf_counter() - began:.2f} s"
+    ask = time.perf_counter() - began
+    return f"cold compile with first result {cold:.1f} s; second process {warm:.2f} s; `--help` {ask:.2f} s"
 
 
 CLAIMS = {

@@ -215,7 +215,7 @@ def test_regimes_are_invisible_on_a_hundred_problems(monkeypatch):
 
 
 def test_a_neuron_in_a_jump_does_not_spin_on_a_surface():
-    # A neuron with 14 crossings and no slide, one of them on a datum of label 0, whose force is 1e-39: once 100,000 rounds.
+    # A neuron with 14 crossings and no slide, one of them on a datum of label 0, whose force is 1e-39.
     rng = np.random.default_rng(4)
     x, teacher = rng.normal(size=(40, 80)), rng.normal(size=(6, 80))
     y = np.maximum(x @ teacher.T, 0.0) @ rng.normal(size=6) / 30

@@ -35,8 +35,8 @@ def test_parallel_rows_equal_the_data_merged_by_hand(kind, seed):
     whole = rf.solve(rf.Problem(rf.Data(x, y), init, reduction="sum"), rf.Flow(rtol=1e-9), t1=6.0)
     hand = rf.solve(rf.Problem(merged, init, reduction="sum"), rf.Flow(rtol=1e-9), t1=6.0)
     np.testing.assert_allclose(whole.outputs_at(t)[:, : len(base)], hand.outputs_at(t) / np.sqrt(A), atol=1e-7)
-    # An event that the tolerance itself moves is not determined (a slid neuron whose push decays to nothing lets go when
-    # rounding says so): the lists are compared up to the first such one.
+    # An event that the tolerance itself moves is not determined (a slid neuron whose push decays to nothing lets go
+    # when rounding says so): the lists are compared up to the first such one.
     tight = rf.solve(rf.Problem(rf.Data(x, y), init, reduction="sum"), rf.Flow(rtol=1e-10), t1=6.0)
     mine, again, theirs = (s.events[s.events.datum < len(base)] for s in (whole, tight, hand))
     n = min(len(mine), len(again))

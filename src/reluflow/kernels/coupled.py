@@ -423,7 +423,7 @@ def earliest(st, lo, hi, at_lo, at_hi):
 
 @inner
 def lowest_dip(st, at_lo, at_mid, at_hi):
-    """Where, by parabolas through three places, a held surface comes nearest to letting go in between; 0 if none comes near."""
+    """Where, by parabolas through three places, a held surface comes nearest to letting go; 0 if none comes near."""
     best, where = 1.0, 0.0
     for j in range(st.sign.size):
         if st.dead[j] != 0:

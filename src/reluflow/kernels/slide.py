@@ -117,7 +117,7 @@ def margins(pk, st, wk, noises, out):
                 if not pinned:
                     st.bits[j, p] = min(1.0, max(pk.slope, need / F))
             else:
-                # Pinned ones may stay while nothing pushes; a slid one has lost its hold, the more the larger either force.
+                # Pinned ones may stay while nothing pushes; a slid one has lost its hold.
                 lost = abs(need - pk.slope * F) if pinned else max(abs(need), abs(F))
                 margin = (grain - lost) / scale
                 side = 3
