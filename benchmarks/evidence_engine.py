@@ -51,7 +51,8 @@ def two_points():
         off = sol.events["off"]
         error = max(abs(a / b - 1) for a, b in zip(seen, halves, strict=True))
         parts.append(
-            f"{scale:g}: {len(off)} off, last {off.t[-1]:.4f}, t+ {seen[0]:.5f}, t- {seen[1]:.5f} (relative error {error:.1e}), "
+            f"{scale:g}: {len(off)} off, last {off.t[-1]:.4f}, t+ {seen[0]:.5f}, t- {seen[1]:.5f} "
+            f"(relative error {error:.1e}), "
             f"norm {squared_norm(sol.final):.7f}, groups {groups[0]} and {groups[1]}"
         )
     return "; ".join(parts)

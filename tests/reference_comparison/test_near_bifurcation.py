@@ -39,7 +39,8 @@ def test_farther_than_the_promise_the_story_is_right_and_nearer_it_is_one_of_the
         print(f"seed {seed}, rtol {rtol:.0e}: y_0 is {offset:+.0e} from the bifurcation. {own}")
         assert abs(offset) <= 100 * rtol * (1 + 1e-9), str(own)
         # So near, an error e of the state moves the two ends of a graze by its square root, and their times are not
-        # promised: the story must be that of one of the two sides, and the outputs that side's, up to the labels' distance.
+        # promised: the story must be that of one of the two sides, and the outputs that side's, up to how far the
+        # labels are apart.
         sides = (own, judge.compare(specs[-offset], rtol, sol))
         near = [v for v in sides if v.same_events and v.outputs <= 100 * rtol + 20 * abs(offset)]
         assert near, "; ".join(map(str, sides))
