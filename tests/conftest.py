@@ -13,7 +13,19 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 if os.environ.get("RELUFLOW_DATA"):
     os.environ["RELUFLOW_DATA"] = os.path.abspath(os.environ["RELUFLOW_DATA"])  # tests may change folder
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("reluflow", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("reluflow")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def entries_compile_once():
+    """After all tests of a worker every kernel entry has one signature: no shape or dtype recompiles it."""
+    yield
+    for module, name in (("coupled", "burst"), ("aside", "aside"), ("descent", "burst"), ("descent", "burst32")):
+        kernels = sys.modules.get(f"reluflow.kernels.{module}")
+        if kernels is not None:
+            signatures = getattr(getattr(kernels, name), "signatures", [])
+            assert len(signatures) <= 1, f"kernels.{module}.{name} was compiled for {len(signatures)} signatures"

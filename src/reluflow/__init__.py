@@ -1,5 +1,4 @@
-"""Gradient flow and gradient descent of ReLU networks, at any scale, with the theorems about them as checks you can
-run."""
+"""Gradient flow and gradient descent of two-layer ReLU networks, at any scale."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 # Public names and where they live; each is imported when first used, so that `import reluflow` is fast.
-_MODULES = ("data", "init", "observe", "plot")
+_MODULES = ("data", "init", "plot")
 _NAMES = {
     "Data": "data",
     "Params": "init",

@@ -29,21 +29,9 @@ RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM, QUIET, ASIDE = 
 
 # Places in the control arrays.
 CLOCK, STEP, END, RTOL, LOSS0, REST, NEAREST, SPEED, PASSIVE = 0, 1, 2, 3, 4, 5, 6, 7, 8
-N_STEPS, N_REJECTED, N_EVENTS, EV_USED, CK_USED, FR_NEXT, FR_USED, N_FIELDS, MODE, STRIDE, TICK = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
-    10,
-)
-WAIT, N_JUMP_EVENTS = 11, 12
-ORIGIN, CHECKED = 13, 14
+N_STEPS, N_REJECTED, N_EVENTS, N_FIELDS, N_JUMP_EVENTS = 0, 1, 2, 3, 4
+EV_USED, CK_USED, FR_NEXT, FR_USED, STRIDE, TICK = 5, 6, 7, 8, 9, 10
+WAIT, ORIGIN, CHECKED = 11, 12, 13
 
 SAME_INSTANT = 1e-13  # |<q, e>| / |q| that counts as being on the surface with another event
 LEFT = 1e-11  # a neuron has clearly left a surface
