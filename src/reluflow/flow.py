@@ -90,6 +90,7 @@ class Machine:
         self.mode = ka.RESTORE
         # What a replay gives must not depend on what was replayed before it.
         self.probe[:] = 1.0 / np.sqrt(max(self.n, 1))
+        self.ci[[kn.WAIT, kn.ORIGIN, kn.CHECKED]] = 0
 
     def look(self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False):
         """Outputs (rows, n), log loss (rows,) and, when asked for, surface bits (rows, m, S) of stored states."""

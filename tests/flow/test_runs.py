@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from support.problems import random_balanced
 
 import reluflow as rf
 
@@ -108,3 +109,18 @@ def test_a_network_whose_neurons_are_all_dead_rests_at_once():
     init = rf.Params([[-1.0, -1.0]], [np.sqrt(2.0)])
     sol = rf.solve(rf.Problem(rf.Data([[1.0, 0.5]], [1.0]), init))
     assert sol.outcome is rf.Outcome.STATIONARY and sol.events.counts() == {"dead": 1}
+
+
+@pytest.mark.parametrize("seed", [0, 2, 6, 34, 66])
+def test_the_bits_do_not_depend_on_the_length_of_bursts(seed, monkeypatch):
+    # Bursts are as long as the machine is fast: a result that felt them would change with the load.
+    problem, t1 = random_balanced(61 * seed + 2, scales=(-1.0, -25.0))
+    runs = []
+    for seconds in (0.0, 10.0):
+        monkeypatch.setattr("reluflow.flow.BURST_SECONDS", seconds)
+        runs.append(rf.solve(problem, rf.Flow(rtol=1e-8), t1=t1))
+    one, two = runs
+    np.testing.assert_array_equal(one.loss, two.loss)
+    np.testing.assert_array_equal(one.events.t, two.events.t)
+    t = np.linspace(0.0, min(t1, one.t[-1]), 7)
+    np.testing.assert_array_equal(one.outputs_at(t), two.outputs_at(t))

@@ -308,11 +308,12 @@ def norm_q(y, j, r):
 def suspects(pk, st, y1, h, K, u0, u1, who, where):
     """Pairs (neuron, surface) that may have crossed in the step; surface -1 stands for a change of sign of b.
 
-    A wrong sign without a force that could have made it is rounding: such a coordinate is put back on its surface.
+    A wrong sign without a force that could have made it is rounding: such a coordinate is put back on its surface,
+    and the second value returned says so.
     """
     m, big = st.bits.shape
     r = pk.e.shape[1]
-    count = 0
+    count, moved = 0, False
     for j in range(m):
         if st.dead[j] != 0:
             continue
@@ -341,6 +342,7 @@ def suspects(pk, st, y1, h, K, u0, u1, who, where):
                     for i in range(r):
                         y1[j * r + i] -= u1[j, k] * pk.e[k, i]
                     u1[j, k] = 0.0
+                    moved = True
                 continue
             if fresh or min(a, b) > h * max(v0, v1):
                 continue
@@ -350,7 +352,7 @@ def suspects(pk, st, y1, h, K, u0, u1, who, where):
             if da < 0.0 < db and hermite_minimum(a, b, da, db) < 0.3 * min(a, b):
                 who[count], where[count] = j, k
                 count += 1
-    return count
+    return count, moved
 
 
 @inner
@@ -769,7 +771,7 @@ def burst(
         if any_slid:
             slide.noise(pk, y1, m, r, wk, noises)
             margin1, _, _, _ = slide.margins(pk, st, wk, noises, at_hi)
-        count = suspects(pk, st, y1, h, K, u0, u1, who, where)
+        count, moved = suspects(pk, st, y1, h, K, u0, u1, who, where)
         dips = any_slid and (margin1 < 0.0 or min(margin0, margin1) < 0.02 + 0.5 * abs(margin1 - margin0))
         x, pj, pkk, side = 2.0, -1, -1, -1
         if count > 0 or dips:
@@ -893,7 +895,7 @@ def burst(
                         sgn = 1.0 if (st.code[j, k] & 3) == ON else -1.0
                         if sgn * u1[j, k] > LEFT * q1:
                             st.code[j, k] -= FRESH
-            if fresh_field or count > 0 or dips:
+            if fresh_field or count > 0 or dips or moved:
                 fresh_field = True
             else:
                 for i in range(st.y.size):
