@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 # Public names and where they live; each is imported when first used, so that `import reluflow` is fast.
-_MODULES = ("data", "init", "plot")
+_MODULES = ("data", "init", "plot", "observe", "papers", "single", "bias")
 _NAMES = {
     "Data": "data",
     "Params": "init",
@@ -30,6 +30,10 @@ _NAMES = {
     "Experiment": "experiment",
     "ExperimentError": "experiment",
     "load": "store",
+    "Claim": "claim",
+    "Report": "claim",
+    "check": "checking",
+    "checks": "checking",
 }
 
 __all__ = ["__version__", *_MODULES, *_NAMES]
@@ -61,8 +65,16 @@ sys.modules[__name__].__class__ = _Package
 
 
 if TYPE_CHECKING:
+    from reluflow import bias as bias
     from reluflow import data as data
     from reluflow import init as init
+    from reluflow import observe as observe
+    from reluflow import papers as papers
+    from reluflow import single as single
+    from reluflow.checking import check as check
+    from reluflow.checking import checks as checks
+    from reluflow.claim import Claim as Claim
+    from reluflow.claim import Report as Report
     from reluflow.compare import compare as compare
     from reluflow.data import Data as Data
     from reluflow.descent import Descent as Descent

@@ -1,0 +1,127 @@
+"""`rf.check` and `rf.checks`: a theorem is a file, its name is its path.
+
+`reluflow/papers/min2024/theorem1.py` is "min2024.theorem1". Such a file has a one-line docstring that says what the
+result is, `needs` (what it is about), `check(subject, ...) -> Report`, and, where print and correction differ,
+`forms = ("corrected", "printed")` with a `form=` argument to `check`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+from reluflow.claim import Report
+from reluflow.data.core import Data
+from reluflow.problem import Problem
+
+# What a checker may need, from least to most, and the phrase an error uses.
+NEEDS = {
+    "nothing": "nothing",
+    "data": "an rf.Data",
+    "problem": "an rf.Problem",
+    "solution": "a Solution of rf.solve",
+    "flow": "a Solution of rf.solve with rf.Flow",
+    "descent": "a Solution of rf.solve with rf.Descent",
+    "single": "a run of rf.single.solve",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One entry of `rf.checks()`: `name`, `title`, what it `needs`, and its `forms`."""
+
+    name: str
+    title: str
+    needs: str
+    forms: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.title} (needs {NEEDS[self.needs]})"
+
+
+def checks(paper: str | None = None) -> list[Check]:
+    """Every theorem that can be checked, of one paper or of all."""
+    return [_entry(name) for name in names() if paper is None or name.split(".")[0] == paper]
+
+
+def check(name: str, subject=None, *, form: str | None = None, **options) -> Report:
+    """Judges the named result on `subject`: Data, a Problem, a Solution or a single-neuron run, as the result needs.
+
+    A Solution may stand in for its Problem and a Problem for its Data. `form="printed"` takes the paper's own wording
+    where it differs from the corrected one. Other options go to the checker (`seed=` where it samples).
+    """
+    module = _module(name)
+    forms = getattr(module, "forms", ("corrected",))
+    if form is not None and form not in forms:
+        ways = " or ".join(f'"{f}"' for f in forms)
+        raise ValueError(f'`form` must be {ways} for {name}, got "{form}".')
+    known = inspect.signature(module.check).parameters
+    for option in options:
+        if option not in known:
+            raise TypeError(f"`{name}` takes no option `{option}`: it knows {', '.join(known) or 'none'}.")
+    if "form" in known:
+        options["form"] = form or forms[0]
+    arguments = () if module.needs == "nothing" else (_reduce(name, module.needs, subject),)
+    report = module.check(*arguments, **options)
+    return replace(report, title=report.title or _title(module))
+
+
+def names() -> list[str]:
+    """Names of all checkers: every public file of every paper that has a `check`."""
+    from reluflow import papers
+
+    found = []
+    for paper in pkgutil.iter_modules(papers.__path__):
+        if paper.ispkg and not paper.name.startswith("_"):
+            package = importlib.import_module(f"reluflow.papers.{paper.name}")
+            inside = [f.name for f in pkgutil.iter_modules(package.__path__) if not f.name.startswith("_")]
+            found += [f"{paper.name}.{f}" for f in inside if hasattr(_import(f"{paper.name}.{f}"), "check")]
+    return found
+
+
+def _entry(name: str) -> Check:
+    module = _import(name)
+    return Check(name, _title(module), module.needs, getattr(module, "forms", ("corrected",)))
+
+
+def _title(module: ModuleType) -> str:
+    return (module.__doc__ or "").strip().splitlines()[0]
+
+
+def _import(name: str) -> ModuleType:
+    return importlib.import_module(f"reluflow.papers.{name}")
+
+
+def _module(name: str) -> ModuleType:
+    known = names()
+    if name not in known:
+        from reluflow._schema import near
+
+        raise ValueError(f'"{name}" is not a check: {near(name, known)}')
+    return _import(name)
+
+
+def _reduce(name: str, needs: str, subject):
+    """The part of the subject that the checker is about, or one sentence."""
+    from reluflow.descent import Descent
+    from reluflow.solution import Solution
+
+    if needs == "data":
+        subject = getattr(getattr(subject, "problem", subject), "data", subject)
+        fits = isinstance(subject, Data)
+    elif needs == "problem":
+        subject = getattr(subject, "problem", subject)
+        fits = isinstance(subject, Problem)
+    elif needs == "single":
+        from reluflow import single
+
+        fits = isinstance(subject, single.Run)
+    else:
+        by_descent = isinstance(subject, Solution) and isinstance(subject.method, Descent)
+        fits = isinstance(subject, Solution) and (needs == "solution" or by_descent == (needs == "descent"))
+    if not fits:
+        raise TypeError(f"{name} needs {NEEDS[needs]}, got {type(subject).__name__}.")
+    return subject

@@ -1,0 +1,168 @@
+"""What a theorem says, beside what was measured.
+
+A `Claim` is one inequality or equation with both sides filled in; a `Report` is a numbered result: its hypotheses, its
+constants, its claims. Claims are judged even when hypotheses fail: `report.applies` is separate.
+
+Verdicts: "holds" and "violated" are strict; "holds within slack" would be violated without the slack, which is the
+rounding or discretisation that the checker's docstring derives. A limit is never more than "consistent so far", a
+constant the paper does not name never more than "constant fitted".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from reluflow._checks import one_of
+
+RELATIONS = ("<=", "<", ">=", ">", "=")
+KINDS = ("exact", "limit", "fitted")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`text`: `measured` `relation` `bound`, up to `slack`.
+
+    With `log=True` both sides are natural logarithms, and so is the slack's unit: nothing is lost at e^-100000. `at`
+    says where the worst case was: a time, a neuron, a pair. `kind="limit"` is a statement about t or scale going to a
+    limit, `measured` being what extrapolation gives; `kind="fitted"` has a constant the paper leaves open, and
+    `measured` is its smallest value. `note` shows the extrapolation or the fit. A measured NaN is "unmeasured".
+    """
+
+    text: str
+    measured: float
+    relation: str
+    bound: float
+    slack: float = 0.0
+    log: bool = False
+    at: object = None
+    kind: str = "exact"
+    note: str = ""
+
+    def __post_init__(self):
+        one_of("relation", self.relation, RELATIONS)
+        one_of("kind", self.kind, KINDS)
+        for name in ("measured", "bound", "slack"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        if not self.slack >= 0.0:
+            raise ValueError(f"`slack` must be >= 0, got {self.slack} for {self.text!r}: derive it, or leave it out.")
+
+    @property
+    def margin(self) -> float:
+        """How far the claim is from failing, in its own units (of the logarithm with `log`); negative: violated."""
+        if self.measured == self.bound:  # also two infinities
+            return 0.0
+        gap = self.bound - self.measured
+        return {"<": gap, "<=": gap, ">": -gap, ">=": -gap, "=": -abs(gap)}[self.relation]
+
+    @property
+    def verdict(self) -> str:
+        """holds, holds within slack, violated, unmeasured, consistent so far, constant fitted."""
+        if math.isnan(self.measured) or math.isnan(self.bound):
+            return "unmeasured"
+        margin = self.margin
+        strict = margin > 0 or (margin == 0 and self.relation not in "<>")
+        if not strict and not (margin >= -self.slack and self.slack > 0):
+            return "violated"
+        if self.kind != "exact":
+            return "consistent so far" if self.kind == "limit" else "constant fitted"
+        return "holds" if strict else "holds within slack"
+
+    @property
+    def ok(self) -> bool:
+        """Neither violated nor unmeasured."""
+        return self.verdict not in ("violated", "unmeasured")
+
+    def to_dict(self) -> dict:
+        """Plain values for JSON; infinities and NaN as strings."""
+        numbers = {k: _plain(getattr(self, k)) for k in ("measured", "bound", "slack", "margin")}
+        rest = dict(text=self.text, relation=self.relation, log=self.log, kind=self.kind, note=self.note)
+        return {**rest, **numbers, "at": _plain(self.at), "verdict": self.verdict}
+
+    def __str__(self) -> str:
+        left, right = (_number(v, self.log) for v in (self.measured, self.bound))
+        where = "" if self.at is None else f" (at {_place(self.at)})"
+        slack = f" slack {self.slack:.2g}" if self.slack else ""
+        note = f"; {self.note}" if self.note else ""
+        return f"{self.verdict:<18} {self.text}: {left} {self.relation} {right}{slack}{where}{note}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A numbered result judged on one subject. `form` is "corrected" (as in the handbook) or "printed"."""
+
+    name: str
+    claims: Sequence[Claim]
+    hypotheses: Sequence[Claim] = ()
+    constants: Mapping[str, float] = field(default_factory=dict)
+    form: str = "corrected"
+    notes: Sequence[str] = ()
+    title: str = ""
+
+    def __post_init__(self):
+        for name in ("claims", "hypotheses", "notes"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def applies(self) -> bool:
+        """Whether every hypothesis was measured and met."""
+        return all(h.ok for h in self.hypotheses)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no claim is violated."""
+        return all(c.verdict != "violated" for c in self.claims)
+
+    @property
+    def violated(self) -> tuple[Claim, ...]:
+        return tuple(c for c in self.claims if c.verdict == "violated")
+
+    def to_dict(self) -> dict:
+        """Plain values for JSON."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "form": self.form,
+            "applies": self.applies,
+            "hypotheses": [h.to_dict() for h in self.hypotheses],
+            "constants": {k: _plain(v) for k, v in self.constants.items()},
+            "claims": [c.to_dict() for c in self.claims],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        form = "" if self.form == "corrected" else f" [{self.form}]"
+        head = f"{self.name}{form}{': ' + self.title if self.title else ''}"
+        lines = [head, "  hypotheses are met" if self.applies else "  hypotheses FAIL; the claims are measured anyway"]
+        lines += [f"    {h}" for h in self.hypotheses]
+        if self.constants:
+            lines.append("  constants  " + ", ".join(f"{k} = {_number(v, False)}" for k, v in self.constants.items()))
+        lines += ["  claims"] + [f"    {c}" for c in self.claims]
+        lines += [f"  note: {n}" for n in self.notes]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _number(value: object, log: bool) -> str:
+    text = f"{value:.6g}" if isinstance(value, float | int | np.number) else str(value)
+    return f"e^{text}" if log else text
+
+
+def _place(at: object) -> str:
+    return f"{at:.6g}" if isinstance(at, float) else str(at)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(v) for v in value]
+    return str(value)

@@ -1,0 +1,1 @@
+"""Min, Mallada, Vidal: Early neuron alignment in two-layer ReLU networks with small initialization (ICLR 2024)."""

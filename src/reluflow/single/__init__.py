@@ -1,0 +1,1 @@
+"""Single neurons of any depth."""
