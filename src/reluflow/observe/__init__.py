@@ -1,1 +1,71 @@
-"""What can be measured on a run: one function per quantity, labelled arrays out."""
+"""What can be measured on a run: one function per quantity, labelled arrays out.
+
+Every function takes a Solution, and measures at its frames, at times `t=`, or at `log_t=`. Dimensions are frame, neuron
+and datum, with coordinates `t` and `log_t`. Nothing is lost at e^-100000: scales are taken out before
+anything is added.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+# Public names and the files they live in; a new file needs lines here and nothing else.
+# A file must not be called like a function: importing it would hide the function.
+_NAMES = {
+    "activation_path": "paths",
+    "patterns": "paths",
+    "alignment": "directions",
+    "bands": "directions",
+    "class_sums": "directions",
+    "cosines": "directions",
+    "balancedness": "balance",
+    "cones": "membership",
+    "groups": "membership",
+    "signs": "membership",
+    "direction_rate": "rates",
+    "log_norm_rate": "rates",
+    "norm_change": "rates",
+    "log_gradient": "rates",
+    "pl_ratio": "rates",
+    "log_outputs": "output",
+    "margins": "output",
+    "normalised_margin": "output",
+    "outputs": "output",
+    "stable_rank": "rank",
+}
+
+__all__ = list(_NAMES)
+
+
+def __getattr__(name: str):
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"reluflow.observe.{_NAMES[name]}"), name)
+    raise AttributeError(f"module 'reluflow.observe' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from reluflow.observe.balance import balancedness as balancedness
+    from reluflow.observe.directions import alignment as alignment
+    from reluflow.observe.directions import bands as bands
+    from reluflow.observe.directions import class_sums as class_sums
+    from reluflow.observe.directions import cosines as cosines
+    from reluflow.observe.membership import cones as cones
+    from reluflow.observe.membership import groups as groups
+    from reluflow.observe.membership import signs as signs
+    from reluflow.observe.output import log_outputs as log_outputs
+    from reluflow.observe.output import margins as margins
+    from reluflow.observe.output import normalised_margin as normalised_margin
+    from reluflow.observe.output import outputs as outputs
+    from reluflow.observe.paths import activation_path as activation_path
+    from reluflow.observe.paths import patterns as patterns
+    from reluflow.observe.rank import stable_rank as stable_rank
+    from reluflow.observe.rates import direction_rate as direction_rate
+    from reluflow.observe.rates import log_gradient as log_gradient
+    from reluflow.observe.rates import log_norm_rate as log_norm_rate
+    from reluflow.observe.rates import norm_change as norm_change
+    from reluflow.observe.rates import pl_ratio as pl_ratio
