@@ -1,0 +1,43 @@
+"""`python -m reluflow.sweep.cluster N`: a Dask scheduler and N workers of one thread each, on this machine only.
+
+A process of its own, so that `rf.sweep` works in a script without `if __name__ == "__main__"` and in a notebook. It
+says its addresses in one line of JSON and lives as long as its standard input: when the driver ends, by whatever
+signal, so do the scheduler and the workers.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+SETTINGS = {
+    "distributed.scheduler.allowed-failures": 1,  # a task whose worker dies is tried once more, then split
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1"),
+}
+
+
+def main(workers: int) -> None:
+    import dask
+    import distributed
+
+    with dask.config.set(SETTINGS):
+        cluster = distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+        page = f"http://127.0.0.1:{cluster.scheduler.http_server.port}/status"
+        said = {"address": cluster.scheduler_address, "dashboard": page}
+        sys.stdout.write(json.dumps(said) + "\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+        cluster.close(timeout=10)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,283 @@
+"""`rf.sweep`: points into tasks, tasks to workers, results to disk, all of it into one dataset."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reluflow._checks import number, whole
+from reluflow.experiment import Experiment, ExperimentError
+from reluflow.sweep import dataset, folder, keep, point, pool
+from reluflow.sweep.design import Design
+
+TASK_SECONDS = 1.5
+WRITES = 20.0  # tasks a second that the driver is willing to write
+MOST = 1000  # points in a task
+RESTARTS = 5
+TRIES = 2  # times a point alone may take its workers down with it
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Points `done` of `total`, of them `failed`; `rate` in points a second; `left` in seconds (None: unknown)."""
+
+    done: int
+    total: int
+    failed: int
+    seconds: float
+    rate: float
+    left: float | None
+    workers: int
+    dashboard: str
+    unsaved: int = 0
+
+
+def sweep(
+    experiment: Experiment,
+    over: Mapping[str, Any] | None = None,
+    keep: Sequence[str] | None = None,
+    *,
+    design: str | None = None,
+    points: int | None = None,
+    seed: int | None = None,
+    store=None,
+    resume: bool = False,
+    retry: bool = False,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    seconds: float | None = None,
+    memory: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+):
+    """Runs `experiment` at every point of `over` and returns the quantities `keep` as one `xarray.Dataset`.
+
+    `over` maps dotted keys to lists: their grid, or with `design` "list", "random" or "latin" what `sweep/design.py`
+    says; `over`, `keep` and `design` left out are those of the experiment's `[sweep]`. A point that raises, runs over
+    `seconds` or grows by more than `memory` is NaN and says why in `reason`; all others go on.
+
+    `store` is a folder that gets one file per finished task; `resume=True` goes on with what is there, to the same
+    bits, and `retry=True` tries its failed points again. `workers` processes (default: one a core; 0: none, in this
+    process) or those of the Dask `scheduler` at an address compute. `progress` is called with a `Progress`. Ctrl-C
+    returns what there is.
+    """
+    about, plan = _plan(experiment, over, keep, design, points, seed)
+    if workers is not None:
+        whole("workers", workers, least=0, hint="0 computes in this process")
+    budgets = _budgets(seconds, memory)
+    disk = None if store is None else folder.Folder(store)
+    if disk is None and (resume or retry):
+        raise ValueError("`store` must be given to resume, got none: name the folder of the sweep.")
+    run = Run(about, plan, disk, budgets, experiment.folder, progress)
+    try:
+        run.begin(resume=resume or retry, retry=retry)
+        if run.waiting:
+            run.go(lambda: _pool(scheduler, workers))
+    finally:
+        if disk is not None:
+            disk.close()
+    return run.dataset()
+
+
+def described(experiment, over=None, keep=None, design=None, points=None, seed=None) -> dict:
+    """What `sweep` with these arguments would compute, with its `key`."""
+    return _plan(experiment, over, keep, design, points, seed)[0]
+
+
+def _plan(experiment, over, kept, design, points, seed) -> tuple[dict, Design]:
+    if not isinstance(experiment, Experiment):
+        raise TypeError(f"`experiment` must be an rf.Experiment, got {type(experiment).__name__}: try `from_toml`.")
+    table = experiment["sweep"]
+    over = table.get("over") if over is None else over
+    if not over:
+        raise ValueError("`over` must be given, got none: name dotted keys and their values, or add `[sweep.over]`.")
+    kept = keep.checked(kept if kept is not None else table.get("keep") or keep.DEFAULT)
+    kind = design or table.get("design") or "grid"
+    count = points if points is not None else table.get("points")
+    plan = Design(over, kind, count, int(seed if seed is not None else table.get("seed") or 0))
+    _possible(experiment, plan)
+    return folder.describe(experiment, plan, kept), plan
+
+
+def _possible(experiment: Experiment, plan: Design) -> None:
+    """Refuses a sweep none of whose points is an experiment: a key misspelt, say. Single bad points are results."""
+    first = None
+    for index in np.unique(np.linspace(0, len(plan) - 1, 20).astype(int)):
+        try:
+            experiment.changed(plan[int(index)])
+            return
+        except ExperimentError as error:
+            first = first or error
+    if first is not None:
+        raise first
+
+
+def _budgets(seconds, memory) -> dict:
+    if seconds is not None:
+        seconds = number("seconds", seconds, rule="positive", ok=lambda v: v > 0, hint="leave it out for no limit")
+    if memory is not None:
+        point.size(memory)
+    return {"seconds": seconds, "memory": memory}
+
+
+def _pool(scheduler: str | None, workers: int | None):
+    if scheduler is None and workers == 0:
+        return pool.Here()
+    return pool.Cluster(scheduler, workers)
+
+
+class Run:
+    """One sweep under way: what waits, what is out, what is done."""
+
+    def __init__(self, about: dict, plan: Design, disk, budgets: dict, home, progress):
+        self.about, self.plan, self.disk, self.progress = about, plan, disk, progress
+        self.base = {
+            "experiment": about["experiment"],
+            "folder": None if home is None else str(home.resolve()),
+            "keep": about["keep"],
+            **budgets,
+        }
+        self.tasks: list[dict] = []
+        self.waiting: deque[int] = deque()
+        self.alone: deque[int] = deque()  # points whose task died: each on its own now
+        self.deaths: dict[int, int] = {}
+        self.unsaved: list[tuple[list[int], bytes]] = []
+        self.trouble, self.interrupted = "", False
+        self.attempt, self.done, self.failed = 0, 0, 0
+        self.costs: deque[float] = deque(maxlen=64)
+        self.marks: deque[tuple[float, int]] = deque(maxlen=200)
+        self.began = self.told = time.perf_counter()
+
+    def begin(self, *, resume: bool, retry: bool) -> None:
+        """What is on disk counts; the rest waits."""
+        done = np.zeros(len(self.plan), bool)
+        bad = np.zeros(len(self.plan), bool)
+        if self.disk is not None:
+            self.tasks = self.disk.begin(self.about, resume=resume)
+            for task in self.tasks:
+                done[task["point"]], bad[task["point"]] = True, task["failed"]
+        if retry:
+            self.attempt = 1 + max((task["attempt"] for task in self.tasks), default=0)
+            done &= ~bad
+        self.waiting.extend(np.flatnonzero(~done).tolist())
+        self.done, self.failed = int(np.sum(done)), int(np.sum(bad & done))
+
+    def go(self, start: Callable) -> None:
+        """Keeps every worker busy until nothing waits. A local cluster that dies as a whole is started again."""
+        for again in range(RESTARTS + 1):
+            out: dict[int, list[int]] = {}
+            workers = start()
+            try:
+                self.work(workers, out)
+                return
+            except KeyboardInterrupt:
+                self.interrupted = True
+                return
+            except ConnectionError:
+                if not workers.mine or again == RESTARTS:
+                    raise
+                self.waiting.extendleft(i for indices in reversed(out.values()) for i in reversed(indices))
+            finally:
+                workers.close()
+
+    def work(self, workers, out: dict[int, list[int]]) -> None:
+        self.tell(workers, force=True)
+        while self.waiting or self.alone or out:
+            slots = workers.slots
+            while len(out) < 2 * slots and (self.waiting or self.alone):
+                indices = self.next(slots)
+                out[indices[0]] = indices
+                workers.submit(indices, self.text(indices, workers.hard))
+            for indices, result in workers.finished(timeout=0.5):
+                del out[indices[0]]
+                self.take(indices, result)
+            self.tell(workers)
+        self.save([])
+        self.tell(workers, force=True)
+
+    def next(self, slots: int) -> list[int]:
+        """The points of the next task: about TASK_SECONDS of work, fewer near the end so that all end together."""
+        if self.alone:
+            return [self.alone.popleft()]
+        aim = max(TASK_SECONDS, slots / WRITES)
+        cost = float(np.median(self.costs)) if self.costs else np.inf
+        size = int(np.clip(aim / max(cost, 1e-6), 1, MOST))
+        size = min(size, max(1, len(self.waiting) // (2 * slots)))
+        return [self.waiting.popleft() for _ in range(min(size, len(self.waiting)))]
+
+    def text(self, indices: list[int], hard: bool) -> str:
+        return json.dumps(self.base | {"hard": hard, "points": [[i, self.plan[i]] for i in indices]})
+
+    def take(self, indices: list[int], result) -> None:
+        """A finished task is written, then counted; the points of one that died are tried alone."""
+        if isinstance(result, pool.Lost):
+            if result.again:
+                self.waiting.extendleft(reversed(indices))
+                return
+            if len(indices) > 1:
+                self.alone.extend(indices)
+                return
+            (index,) = indices
+            self.deaths[index] = self.deaths.get(index, 0) + 1
+            if self.deaths[index] < TRIES:
+                self.alone.append(index)
+                return
+            result = point.pack([(index, "lost", result.reason or _death(self.base), np.nan, {})])
+        task = point.unpack(result)
+        self.save([(indices, result)])
+        self.tasks.append(task)
+        self.done += len(indices)
+        self.failed += int(np.sum(task["failed"]))
+        self.costs.extend(task["seconds"][np.isfinite(task["seconds"])].tolist())
+
+    def save(self, new: list[tuple[list[int], bytes]]) -> None:
+        """Writes what is new and what could not be written before; a full disk does not stop the sweep."""
+        if self.disk is None:
+            return
+        queue, self.unsaved = [*self.unsaved, *new], []
+        while queue:
+            try:
+                self.disk.write(*queue[0], attempt=self.attempt)
+            except OSError as error:
+                self.trouble = error.strerror or str(error)
+                self.unsaved = queue
+                return
+            queue.pop(0)
+
+    def tell(self, workers, force: bool = False) -> None:
+        now = time.perf_counter()
+        if self.progress is None or (now - self.told < 0.2 and not force):
+            return
+        self.told = now
+        self.marks.append((now, self.done))
+        then, before = self.marks[0]
+        rate = (self.done - before) / (now - then) if now > then else 0.0
+        left = (len(self.plan) - self.done) / rate if rate > 0 else None
+        seen = Progress(
+            self.done, len(self.plan), self.failed, now - self.began, rate, left, workers.slots, workers.dashboard,
+            sum(len(indices) for indices, _ in self.unsaved),
+        )  # fmt: skip
+        self.progress(seen)
+
+    def dataset(self):
+        ds = dataset.assemble(self.about, self.plan, self.tasks)
+        if self.unsaved:
+            points = sum(len(indices) for indices, _ in self.unsaved)
+            ds.attrs["unsaved"] = (
+                f"{points} points could not be written ({self.trouble.lower()}): free some room, then resume."
+            )
+        if self.interrupted:
+            ds.attrs["interrupted"] = "Ctrl-C: points without a result are marked in `reason`; resume for the rest."
+        return ds
+
+
+def _death(base: dict) -> str:
+    over = "killed, crashed or out of memory"
+    if base["seconds"] is not None:
+        over = f"{over}, or not done long after its {base['seconds']:g} s"
+    return f"Its worker died each time it was tried ({over}): compute it alone with `rf.Experiment` to see why."

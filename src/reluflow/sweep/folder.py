@@ -1,0 +1,195 @@
+"""A sweep on disk: a folder to which files are only ever added.
+
+    sweep/
+        experiment.json                  what is computed: experiment, over, keep, key, versions; written first
+        task-0000096-00032.npz           32 points from point 96 on, written beside, synced, renamed
+        task-0000096-00032.retry1.npz    those of them that failed, tried again
+        lock                             held while a sweep writes here
+
+A point is done when a file has it, and only then announced. Nothing is pickled; the dataset is assembled on load.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reluflow.sweep import dataset, point
+from reluflow.sweep.design import Design
+
+FORMAT = 1
+NAME = re.compile(r"task-\d+-\d+(?:\.retry(\d+))?\.npz")
+
+
+def describe(experiment, design: Design, keep: list[str]) -> dict:
+    """What a sweep computes, as `experiment.json` holds it; `key` is a hash of all that decides the results."""
+    from reluflow.store import versions
+
+    tables = {k: v for k, v in experiment.to_dict().items() if k != "sweep"}
+    about = {"experiment": tables, **design.to_dict(), "keep": list(keep), "files": _files(experiment, design)}
+    canonical = json.dumps(_strict(about), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    key = hashlib.sha256(canonical.encode()).hexdigest()[:16]
+    return {"reluflow": {"format": FORMAT, "what": "sweep"}, "key": key, **about, "versions": versions()}
+
+
+def _files(experiment, design: Design) -> dict[str, str]:
+    """SHA-256 of the data files read, so that other data are another experiment."""
+    paths = [experiment["data"].get("path"), *design.over.get("data.path", [])]
+    found = {}
+    for name in paths:
+        if isinstance(name, str):
+            path = Path(name) if experiment.folder is None else experiment.folder / name
+            if path.is_file():
+                found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def _strict(value):
+    """Numbers JSON has no word for, as texts."""
+    if isinstance(value, dict):
+        return {k: _strict(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_strict(v) for v in value]
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def load(path):
+    """The `xarray.Dataset` of a sweep's folder: points without a file yet are NaN and say so in `reason`."""
+    about, tasks = Folder(path).read()
+    return dataset.assemble(about, Design(about["over"], about["design"], about["points"], about["seed"]), tasks)
+
+
+class Folder:
+    """Reading and writing one sweep's folder."""
+
+    def __init__(self, path):
+        self.path, self._lock = Path(path), None
+
+    # Writing --------------------------------------------------------------------------------------------------------
+
+    def begin(self, about: dict, *, resume: bool) -> list[dict]:
+        """Starts or resumes; returns the tasks already done. A changed experiment is refused."""
+        if (self.path / "experiment.json").exists():
+            old = self._about()
+            self._same(old, about)
+            if not resume:
+                raise FileExistsError(
+                    f"`{self.path}` must not exist yet, got this very sweep: add `--resume` (`resume=True`) to go on "
+                    "with it, or choose another folder."
+                )
+        elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise FileExistsError(f"`{self.path}` must not exist yet, got something there: choose another folder.")
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.lock()
+        for left in self.path.glob(".*.part"):
+            left.unlink(missing_ok=True)
+        if not (self.path / "experiment.json").exists():
+            self._put("experiment.json", json.dumps(about, indent=1).encode())
+        return self._tasks(mend=True)
+
+    def _same(self, old: dict, new: dict) -> None:
+        if old["key"] == new["key"]:
+            return
+        flat = [_flat({k: v for k, v in a.items() if k not in ("key", "versions", "reluflow")}) for a in (old, new)]
+        keys = [k for k in {**flat[0], **flat[1]} if flat[0].get(k) != flat[1].get(k)]
+        name = keys[0].removeprefix("experiment.") if keys else "key"
+        was, now = (_short(f.get(keys[0])) if keys else "another" for f in flat)
+        raise ValueError(
+            f"`{self.path}` must hold this sweep to be resumed, got one with `{name}` = {was} instead of {now}: choose "
+            "another folder, or undo the change."
+        )
+
+    def lock(self) -> None:
+        """One writer at a time; the system lets go of the lock of a killed one."""
+        try:
+            import fcntl
+        except ImportError:
+            return
+        handle = open(self.path / "lock", "a")  # held for as long as the sweep writes
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            handle.close()
+            raise BlockingIOError(
+                f"`{self.path}` must be written by one sweep at a time, got another at work: wait for it, or end it."
+            ) from None
+        self._lock = handle
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def write(self, indices: list[int], content: bytes, attempt: int = 0) -> None:
+        """One finished task: when this returns it is on disk, whole; when it raises nothing is left."""
+        retry = f".retry{attempt}" if attempt else ""
+        self._put(f"task-{indices[0]:07d}-{len(indices):05d}{retry}.npz", content)
+
+    def _put(self, name: str, content: bytes) -> None:
+        part = self.path / f".{name}.{uuid.uuid4().hex[:8]}.part"
+        try:
+            with open(part, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, self.path / name)
+            handle = os.open(self.path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        finally:
+            part.unlink(missing_ok=True)
+
+    # Reading --------------------------------------------------------------------------------------------------------
+
+    def read(self) -> tuple[dict, list[dict]]:
+        about = self._about()
+        return about, self._tasks()
+
+    def _about(self) -> dict:
+        file = self.path / "experiment.json"
+        if not file.is_file():
+            got = "no `experiment.json` in it" if self.path.is_dir() else "nothing there"
+            raise FileNotFoundError(f"`{self.path}` must be the folder of a sweep, got {got}: give another.")
+        try:
+            about = json.loads(file.read_bytes())
+            mark = about["reluflow"]
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"`{file}` must be whole, got it damaged: restore a copy, or start anew.") from None
+        if mark.get("what") != "sweep" or mark.get("format") != FORMAT:
+            raise ValueError(f"`{file}` must have format {FORMAT}, got {mark}: install a newer reluflow to read it.")
+        return about
+
+    def _tasks(self, mend: bool = False) -> list[dict[str, Any]]:
+        """Every task on disk, first attempts first. A damaged file is an error, or, with `mend`, set aside."""
+        found = []
+        names = [(int(m[1] or 0), m[0]) for m in map(NAME.fullmatch, os.listdir(self.path)) if m]
+        for attempt, name in sorted(names):
+            try:
+                found.append(point.unpack((self.path / name).read_bytes()) | {"attempt": attempt})
+            except ValueError as error:
+                if not mend:
+                    raise ValueError(
+                        f"`{self.path / name}` must be whole, got it {error}: `--resume` computes its points again."
+                    ) from None
+                os.replace(self.path / name, self.path / f"{name}.damaged")
+        return found
+
+
+def _flat(value, prefix: str = "") -> dict:
+    if not isinstance(value, dict):
+        return {prefix.rstrip("."): _strict(value)}
+    return {k: v for name, inner in value.items() for k, v in _flat(inner, f"{prefix}{name}.").items()}
+
+
+def _short(value) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,219 @@
+"""What a worker does: the points of one task, one after another. A point that fails says why; the next one goes on.
+
+A task is JSON text and its result the bytes of an `.npz` file, so nothing here is pickled:
+
+    point, failed, outcome, reason, seconds      one entry per point; `seconds` is what it took
+    v:NAME                                       the kept quantity, NaN (or "") where the point failed
+    about                                        JSON: dimensions of each quantity, versions
+
+Budgets are a point's own. Time is asked of `solve` (`Limits(seconds=...)`), and a point that does not answer, in a
+check or a kept quantity, ends its worker PATIENCE times as long after: compiled code stops for nothing less. Memory
+beyond what the worker had is refused by the operating system, which Python sees as MemoryError.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import hashlib
+import io
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from reluflow.sweep import keep
+
+SEAL = 64  # hexadecimal digits
+PATIENCE = 3.0
+GRACE = 10.0  # seconds, on top: a first point loads the compiled kernels
+
+
+def run_task(text: str, check: Callable[[], None] | None = None) -> bytes:
+    """The points of a task; `check` is called between points and may raise."""
+    task = json.loads(text)
+    rows = []
+    for index, values in task["points"]:
+        if check is not None:
+            check()
+        rows.append((index, *run_point(task, values)))
+    return pack(rows)
+
+
+def run_point(task: dict, values: dict) -> tuple[str, str, float, dict]:
+    """Outcome, reason ("" if all went well), seconds, and the kept quantities of one point."""
+    began = time.perf_counter()
+    outcome, reason, kept = "failed", "", {}
+    try:
+        with _budget(task.get("seconds"), task.get("memory"), hard=task.get("hard", False)):
+            outcome, reason, kept = _compute(task, values)
+    except MemoryError:
+        reason = f"It needs more memory than its budget of {task.get('memory') or 'the machine'}."
+    except Exception as error:
+        reason = _sentence(error)
+        outcome = _outcome(error) or outcome
+    return outcome, reason, time.perf_counter() - began, kept
+
+
+def _compute(task: dict, values: dict):
+    from reluflow.experiment import Experiment
+
+    base = _base(task)
+    experiment: Experiment = base.changed(values)
+    if task.get("seconds") is not None:
+        experiment = experiment.changed(_limit(experiment, task["seconds"]))
+    sol = experiment.run()
+    kept = keep.measure(task["keep"], sol)
+    reason = "" if sol.outcome.success else sol.outcome.value
+    return sol.outcome.name.lower(), reason, kept
+
+
+def _base(task: dict):
+    from reluflow.experiment import Experiment
+
+    return Experiment.from_dict(task["experiment"], folder=task.get("folder"))
+
+
+def _limit(experiment, seconds: float) -> dict:
+    """`solve.limits.seconds`, and no other limit than the experiment has."""
+    limits = experiment["solve"].get("limits")
+    if limits:
+        return {"solve.limits.seconds": min(seconds, limits.get("seconds") or seconds)}
+    steps = {"solve.limits.steps": 10**15} if experiment["method.kind"] == "descent" else {}
+    return {"solve.limits.seconds": seconds, **steps}
+
+
+def _sentence(error: BaseException) -> str:
+    """What went wrong, on one line; foreseen errors are sentences already."""
+    from reluflow.outcome import SolveError
+
+    text = " ".join(str(error).split()) or "no more is known"
+    foreseen = isinstance(error, ValueError | SolveError | OSError | TypeError)
+    return text if foreseen else f"{type(error).__name__}: {text}"
+
+
+def _outcome(error: BaseException) -> str:
+    solution = getattr(error, "solution", None)
+    return "" if solution is None else solution.outcome.name.lower()
+
+
+# Budgets --------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _budget(seconds: float | None, memory: str | None, *, hard: bool):
+    with _at_most(memory):
+        if seconds is None or not hard:
+            yield
+            return
+        with open(os.devnull, "w") as nowhere:
+            faulthandler.dump_traceback_later(PATIENCE * seconds + GRACE, exit=True, file=nowhere)
+            try:
+                yield
+            finally:
+                faulthandler.cancel_dump_traceback_later()
+
+
+@contextmanager
+def _at_most(memory: str | None):
+    """Lets this process grow by `memory` and no more, where the system can say so (not on Windows)."""
+    if memory is None:
+        yield
+        return
+    try:
+        import resource
+    except ImportError:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = _data_bytes() + size(memory)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _data_bytes() -> int:
+    """What counts towards RLIMIT_DATA now: private writable memory."""
+    try:
+        with open("/proc/self/status") as lines:
+            for line in lines:
+                if line.startswith("VmData:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def size(memory: str) -> int:
+    """ "2 GiB" in bytes."""
+    from reluflow.solve import Save
+
+    return Save(memory=memory).bytes
+
+
+# Bytes ----------------------------------------------------------------------------------------------------------------
+
+
+def pack(rows: list[tuple[int, str, str, float, dict]]) -> bytes:
+    """Rows (index, outcome, reason, seconds, quantities) as an `.npz`; quantities of unlike shapes padded with NaN."""
+    from reluflow.store import versions
+
+    arrays: dict[str, Any] = {
+        "point": np.array([r[0] for r in rows], np.int64),
+        "failed": np.array([bool(r[2]) for r in rows]),
+        "outcome": np.array([r[1] for r in rows]),
+        "reason": np.array([r[2] for r in rows]),
+        "seconds": np.array([r[3] for r in rows]),
+    }
+    dims = {}
+    for name in dict.fromkeys(name for r in rows for name in r[4]):
+        cells = [r[4].get(name) for r in rows]
+        first = next(c for c in cells if c is not None)
+        dims[name] = list(first[0])
+        values = [None if c is None else c[1] for c in cells]
+        arrays[f"v:{name}"] = _texts(values) if isinstance(first[1], str) else padded(values)
+    arrays["about"] = np.array(json.dumps({"dims": dims, "versions": versions()}))
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return _sealed(buffer.getvalue())
+
+
+def _sealed(archive: bytes) -> bytes:
+    """The archive with the SHA-256 of all before it as its zip comment: zip's own checksums leave its headers out."""
+    head = archive[:-2]  # an archive without comment ends in the comment's length, 0
+    return head + SEAL.to_bytes(2, "little") + hashlib.sha256(head).hexdigest().encode()
+
+
+def unpack(content: bytes) -> dict[str, Any]:
+    """The arrays of a task's result; any damage raises ValueError."""
+    try:
+        if _sealed(content[: -SEAL - 2] + bytes(2)) != content:
+            raise ValueError("checksum")
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+            found = {name: stored[name] for name in stored.files}
+        return found | {"about": json.loads(str(found["about"]))}
+    except Exception as error:  # whatever the archive, a checksum or a parser says, it is damage to the reader
+        raise ValueError(f"damaged ({type(error).__name__})") from None
+
+
+def _texts(values: list) -> np.ndarray:
+    return np.array(["" if v is None else str(v) for v in values])
+
+
+def padded(values: list) -> np.ndarray:
+    """Arrays of one number of dimensions as one, NaN where there is nothing."""
+    arrays = [None if v is None else np.asarray(v, float) for v in values]
+    shape = np.max([a.shape for a in arrays if a is not None], axis=0).astype(int)
+    full = np.full((len(arrays), *shape), np.nan)
+    for k, a in enumerate(arrays):
+        if a is not None:
+            where: Any = (k, *(slice(0, n) for n in a.shape))
+            full[where] = a
+    return full
