@@ -1,0 +1,172 @@
+"""What happens after alignment: groups that grow, the two linear subnets, t2, the rate, the rank."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim
+from reluflow.observe.rank import singular
+from reluflow.papers.min2024._run import Run, log_abs, worst
+
+NAME = {1.0: "+", -1.0: "-"}
+
+
+def log_group_square(run: Run, sign: float) -> np.ndarray:
+    """log of the sum of |w_j|^2 over Vt+ or Vt-, (moments,); -inf where the group is empty."""
+    who = run.group(sign)
+    if not np.any(who):
+        return np.full(len(run.tau), -np.inf)
+    return np.logaddexp.reduce(2 * run.seen.log_norm[:, who], axis=1)
+
+
+def class_pull(run: Run, sign: float) -> tuple[np.ndarray, np.ndarray]:
+    """(vectors, logs) of the sum of r_i x_i over one class, (moments, d) and (moments,)."""
+    r, log_r = run.force
+    of = run.of_class(sign)
+    top = np.max(np.abs(r[:, of]), axis=1)
+    top = np.where(top > 0, top, 1.0)
+    return (r[:, of] / top[:, None]) @ run.data.x[of], log_r + np.log(top)
+
+
+def rate_k(run: Run, sign: float) -> float:
+    """k = sqrt(mu) n+ Xmin, n- for the other side."""
+    n = run.geo.n_plus if sign > 0 else run.geo.n_minus
+    return float(np.sqrt(run.geo.mu) * n * run.geo.x_min) if run.geo.separable else np.nan
+
+
+def t2_bound(run: Run, sign: float, t1: float, k: float | None = None) -> float:
+    r"""(39): t1 + 6/k + (4/k) [log(2/(eps^2 sqrt(mu) Xmin Wmin^2)) + 4 n Xmax t1]."""
+    c, geo = run.c, run.geo
+    k = rate_k(run, sign) if k is None else k
+    if not geo.separable:
+        return np.nan
+    log_term = np.log(2.0) - 2 * c.log_eps - 0.5 * np.log(geo.mu) - np.log(geo.x_min) - 2 * c.log_w_min
+    return t1 + 6 / k + (4 / k) * (log_term + 4 * geo.n * geo.x_max * t1)
+
+
+def t2_claims(run: Run) -> list[Claim]:
+    """T <= t2 and (39), each side, with the paper's t1 and with the observed alignment time."""
+    first = min(run.t2.values())
+    before = "" if np.isfinite(first) else "not reached in this run"
+    lower = first if np.isfinite(first) else (np.nan if run.t_end < run.c.T else run.t_end)
+    claims = [Claim("the earlier of t2+ and t2- is after T", lower, ">=", run.c.T, note=before)]
+    for sign, t2 in run.t2.items():
+        seen = t2 if np.isfinite(t2) else np.nan
+        side = NAME[sign]
+        claims.append(Claim(f"t2{side} against (39) with the paper's t1", seen, "<=", t2_bound(run, sign, run.c.t1)))
+        if np.isfinite(run.aligned):
+            bound = t2_bound(run, sign, run.aligned)
+            claims.append(Claim(f"t2{side} against (39) with the observed alignment time", seen, "<=", bound))
+    return claims
+
+
+def rate_claims(run: Run) -> list[Claim]:
+    """L(t) <= L(t2)/(1 + L(t2) alpha (t - t2)), in logarithms, at every moment after t2."""
+    t2 = max(run.t2.values())
+    after = run.tau >= t2
+    after[: int(np.argmax(after)) + 1] &= ~np.any(after)  # at t2 itself the bound is an equality
+    if not np.isfinite(t2) or not np.any(after) or not run.problem.tailed:
+        return [Claim("L(t) (1/L(t2) + alpha (t - t2)) after t2", np.nan, "<=", 1.0, note="t2 not reached")]
+    start = int(np.argmax(after)) - 1
+    rest = run.tau[after] - run.tau[start]
+    with np.errstate(divide="ignore"):
+        log_bound = -np.logaddexp(-run.log_loss[start], np.log(run.c.alpha) + np.log(rest))
+    gap, where = worst(run.log_loss[after] - log_bound)
+    k = start + 1 + where[0] if where else start
+    slope = _slope(run.tau[after], run.log_loss[after])
+    return [
+        Claim(
+            "log of L(t) over L(t2)/(1 + L(t2) alpha (t - t2)), largest after t2",
+            gap,
+            "<=",
+            0.0,
+            at=run.where(k),
+            note=f"at the end L (t - t2) = {np.exp(run.log_loss[-1] + np.log(rest[-1])):.3g} against 1/alpha = "
+            f"{1 / run.c.alpha:.3g}; log-log slope {slope:.3f}",
+        ),
+        Claim(
+            "L tends to 0: log L at the end of the run",
+            run.log_loss[-1],
+            "<",
+            run.log_loss[start],
+            log=True,
+            kind="limit",
+        ),
+    ]
+
+
+def _slope(t, logs) -> float:
+    """d log L / d log t over the last half of the logarithmic span."""
+    late = np.log(t) > 0.5 * (np.log(t[-1]) + np.log(t[0]))
+    return float(np.polyfit(np.log(t[late]), logs[late], 1)[0]) if np.sum(late) > 2 else np.nan
+
+
+def growth_claims(run: Run) -> list[Claim]:
+    """At t2 and ever after each group has at least 1/(4 Xmax)."""
+    t2 = max(run.t2.values())
+    claims = []
+    for sign in run.sides:
+        logs = np.where(run.tau >= t2, log_group_square(run, sign), np.nan)
+        least, where = worst(logs, low=True)
+        at = run.where(*where) if where else None
+        text = f"sum of |w_j|^2 over Vt{NAME[sign]}, least after t2"
+        claims.append(Claim(text, np.exp(least), ">=", 1 / (4 * run.geo.x_max), at=at))
+    return claims
+
+
+def rank_claims(run: Run, limit: str = "<=") -> list[Claim]:
+    """|W|_F^2 <= 2 |W|_2^2 + 4 sqrt(h) eps Wmax^2 after t1, and what it says of the stable rank in the limit."""
+    start = run.aligned
+    after = run.tau >= start
+    if not np.any(after):
+        return [Claim("|W|_F^2 over 2 |W|_2^2 + 4 sqrt(h) eps Wmax^2 after t1", np.nan, "<=", 1.0)]
+    values, top = singular(run.seen)
+    log_all = np.log(np.sum(values**2, axis=1)) + 2 * top
+    log_two = np.log(2.0) + 2 * np.log(values[:, 0]) + 2 * top
+    log_rest = np.log(4.0) + 0.5 * np.log(run.c.h) + run.c.log_eps + 2 * run.c.log_w_max
+    ratio, where = worst(np.where(after, log_all - np.logaddexp(log_two, log_rest), np.nan))
+    rank = np.exp(log_all - 2 * np.log(values[:, 0]) - 2 * top)
+    late = run.tau >= max(run.t2.values())
+    claims = [
+        Claim(
+            "|W|_F^2 over 2 |W|_2^2 + 4 sqrt(h) eps Wmax^2, largest after alignment",
+            np.exp(ratio),
+            "<=",
+            1.0,
+            at=run.where(*where) if where else None,
+        ),
+        Claim(
+            "|W|_F grows without bound: log |W|_F^2 at the end", log_all[-1], ">", log_all[0], log=True, kind="limit"
+        ),
+    ]
+    note = f"predicted from the two groups: {predicted_rank(run):.6g}"
+    limsup = rank[-1] if np.any(late) else np.nan
+    # "=" (the printed last display) allows what the limit can still move by: one part in a thousand.
+    slack = 0.0 if limit == "<=" else 1e-3
+    claims.append(Claim("limsup of the stable rank: at the end", limsup, limit, 2.0, slack, kind="limit", note=note))
+    return claims
+
+
+def predicted_rank(run: Run) -> float:
+    """2 (a^2 + b^2) / (a^2 + b^2 + sqrt((a^2 - b^2)^2 + 4 a^2 b^2 c^2)): two rank-one groups at the end of the run."""
+    square, direction = [], []
+    for sign in (1.0, -1.0):
+        who = run.group(sign)
+        if not np.any(who):
+            return 1.0
+        logs = run.seen.log_norm[-1, who]
+        rows = run.seen.unit[-1, who] * np.exp(logs)[:, None]
+        square.append(float(np.sum(rows**2)))
+        direction.append(np.linalg.svd(rows, full_matrices=False)[2][0])
+    a, b = square
+    c = float(direction[0] @ direction[1])
+    return 2 * (a + b) / (a + b + np.sqrt((a - b) ** 2 + 4 * a * b * c**2))
+
+
+def log_decay(run: Run, sign: float) -> np.ndarray:
+    """log of -d/dt of one class's loss along its own linear subnet: sum over the group of v_j^2 |D|^2 + <D, w_j>^2."""
+    pull, logs = class_pull(run, sign)
+    who = run.group(sign)
+    along = np.einsum("fmd,fd->fm", run.seen.unit[:, who], pull)
+    square = np.sum(pull**2, axis=1)[:, None] + along**2
+    return np.logaddexp.reduce(2 * run.seen.log_norm[:, who] + log_abs(square), axis=1) + 2 * logs

@@ -1,0 +1,92 @@
+"""Theorem 1 of [MMV24], part 2, low-rank bias: two rank-one groups, stable rank at most 2 in the limit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim, Report
+from reluflow.observe.rank import singular
+from reluflow.papers.min2024._late import NAME, predicted_rank, rank_claims
+from reluflow.papers.min2024._run import as_run, log_abs, worst
+
+needs = "flow"
+forms = ("corrected", "printed")
+
+
+def check(sol, form="corrected") -> Report:
+    r"""Claims for $t \ge t_1$: $|W|_F^2 \le 2|W|_2^2 + 4\sqrt h\,\epsilon W_{max}^2$; per group $|W_\pm|_F^2 -
+    |W_\pm|_2^2 \le 4\epsilon W_{max}^2|\tilde V_\pm|/\sqrt h$; stable rank at the end as the two groups predict; limsup
+    $\le 2$ (printed: $= 2$, E8); $y_i f(x_i) \to \infty$ for all i (printed: $f(x_i) \to \infty$).
+
+    The group's excess is a sum of squared small singular values. Directions are kept to one rounding, so it is measured
+    only down to $|W_\pm|_F^2 (8\,\mathrm{eps})^2$: the claim is judged in logarithms while the bound is above that, and
+    where it is below, relative to $|W_\pm|_F^2$ with that as slack.
+    """
+    run = as_run(sol, form)
+    c = run.c
+    claims = rank_claims(run, limit="=" if form == "printed" else "<=")
+    after = run.tau >= run.aligned
+    eps = float(np.finfo(float).eps)
+    for sign in run.sides:
+        who = run.group(sign)
+        if not np.any(who):
+            continue
+        values, top = singular(run.seen, np.broadcast_to(who, run.seen.a.shape))
+        log_all = np.log(np.sum(values**2, axis=1)) + 2 * top
+        log_excess = log_abs(np.sum(values[:, 1:] ** 2, axis=1)) + 2 * top
+        bound = np.log(4.0) + c.log_eps + 2 * c.log_w_max + np.log(np.sum(who)) - 0.5 * np.log(c.h)
+        floor = len(who) * run.data.d * (8 * eps) ** 2
+        visible = after & (bound > log_all + np.log(floor))
+        name = f"|W{NAME[sign]}|_F^2 - |W{NAME[sign]}|_2^2"
+        most, where = worst(np.where(visible, log_excess, np.nan))
+        claims.append(
+            Claim(
+                f"{name} after alignment, largest while it can be measured",
+                most,
+                "<=",
+                bound,
+                log=True,
+                at=run.where(*where) if where else None,
+            )
+        )
+        if not np.any(after & ~visible):
+            continue
+        share, where = worst(np.where(after & ~visible, np.exp(log_excess - log_all), np.nan))
+        claims.append(
+            Claim(
+                f"{name} over |W{NAME[sign]}|_F^2 afterwards, largest",
+                share,
+                "<=",
+                0.0,
+                slack=floor,
+                at=run.where(*where) if where else None,
+            )
+        )
+    late = run.tau[-1] > max(run.t2.values())
+    values, _ = singular(run.seen)
+    rank = float(np.sum(values[-1] ** 2) / values[-1, 0] ** 2)
+    # Dead neurons and the groups' own excess move it by less than eps; the formula itself is exact for rank-one groups.
+    claims.append(
+        Claim(
+            "stable rank at the end, against the two groups' prediction",
+            rank if late else np.nan,
+            "=",
+            predicted_rank(run),
+            slack=1e-9,
+        )
+    )
+    grown = run.seen.outputs[-1] * (1.0 if form == "printed" else run.data.y)
+    text = "f(x_i)" if form == "printed" else "y_i f(x_i)"
+    claims.append(
+        Claim(
+            f"{text} grows without bound: least at the end",
+            float(np.min(grown)) if late else np.nan,
+            ">",
+            0.25,
+            kind="limit",
+        )
+    )
+    hypotheses = run.hypotheses(
+        "separable", "balanced", "relu", "both layers", "tail", "eps lemma 3", "both groups", "past t2"
+    )
+    return Report("min2024.low_rank", claims, hypotheses, c.shown(), form)

@@ -1,0 +1,64 @@
+"""Appendix A.2 of [MMV24]: how the alignment time depends on mu; two points at an angle, exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim, Report
+
+needs = "nothing"
+forms = ("corrected", "printed")
+DELTAS = (0.3, 0.1, 0.03, 0.01, 0.001)
+
+
+def check(form="corrected", rtol: float = 1e-10) -> Report:
+    r"""x1 = (1, 0), x2 = (sin d, cos d), both +1, mu = sin d. Claims: a V+ neuron at angle $\varphi_0$ from x1 on the
+    side away from x2 enters S+ at $\log(\tan(\varphi_0/2)/\tan(d/2))$ exactly, as the flow at e^-2000 does; so the
+    worst case grows like $\log(1/\mu)$; the theorem's $t_1$ grows like $\mu^{-5/2}$, because $\xi = \mu^2$ hides in it
+    (E4); the sharper $t_1'$ like $\mu^{-1/2}$ times $\log(2/\mu)$.
+
+    Printed: $t_1 = O(\log n/\sqrt\mu)$, i.e. exponent -1/2. Exponents are fitted over mu from .3 to .001; slack 0.02
+    for the exponents of powers (sin d against d), 100 rtol of the longest time, 20, for times.
+    """
+    import reluflow as rf
+    from reluflow.papers.min2024._constants import constants
+
+    phi = 1.2
+    worst, t1, sharp, mus = 0.0, [], [], []
+    for delta in DELTAS:
+        data = rf.data.two_angles(delta)
+        init = rf.Params(np.array([[np.cos(phi), -np.sin(phi)]]), np.ones(1), log_scale=-2000.0)
+        problem = rf.Problem(data, init, loss="exponential", reduction="sum")
+        sol = rf.solve(problem, rf.Flow(rtol=rtol), t1=20.0)
+        (turn,) = sol.events["on"].t
+        exact = np.log(np.tan(phi / 2) / np.tan(delta / 2))
+        worst = max(worst, abs(turn - exact))
+        c = constants(problem)
+        t1.append(c.t1)
+        sharp.append(c.t1_sharp)
+        mus.append(c.geo.mu)
+    slope = lambda values: float(np.polyfit(np.log(mus), np.log(values), 1)[0])
+    if form == "printed":
+        claim = Claim("exponent of mu in t1 of (28)", slope(t1), ">=", -0.5, slack=0.02)
+        return Report("min2024.separability", [claim], form=form)
+    ratios = [s * np.sqrt(m) / (16 * np.log(2.0) * np.log(2 / m)) for s, m in zip(sharp, mus, strict=True)]
+    times = [np.log(1 / np.tan(d / 2)) for d in DELTAS]
+    claims = [
+        Claim(
+            f"time into S+ against log(tan(phi/2)/tan(d/2)), largest gap over {len(DELTAS)} angles",
+            worst,
+            "<=",
+            0.0,
+            slack=2000 * rtol,
+        ),
+        Claim("exponent of mu in t1 of (28)", slope(t1), "=", -2.5, slack=0.02),
+        Claim("t1' over 16 log(n) log(2/mu)/(sqrt(mu) Xmin), largest", max(ratios), "<=", 1.0),
+        Claim(
+            "worst time over log(1/mu), largest",
+            max(t / -np.log(m) for t, m in zip(times, mus, strict=True)),
+            "<=",
+            2.0,
+            kind="fitted",
+        ),
+    ]
+    return Report("min2024.separability", claims)
