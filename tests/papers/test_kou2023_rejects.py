@@ -1,0 +1,158 @@
+"""Every check of Kou et al. is shown something it must reject."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+from reluflow.papers.kou2023 import _standard as standard
+
+
+def tampered(sol, change):
+    """A copy of a run whose weights at the frames are change(w), w being (frames, width, dim)."""
+    clock, y, code = sol._frames
+    m, r = sol._machine.m, sol._machine.r
+    basis = sol._machine.coords
+    assert basis.perp is None or not np.any(basis.perp)
+    y = y.copy()
+    w = y[:, : m * r].reshape(len(y), m, r).copy()
+    y[:, : m * r] = change(w).reshape(len(y), m * r)
+    new = copy.copy(sol)
+    for name in ("log_t", "t", "_looked", "outputs", "log_norm"):
+        new.__dict__.pop(name, None)
+    new._frames = (clock, y, code)
+    return new
+
+
+def moved(factor, frames=slice(-1, None), neurons=slice(None)):
+    """Weights that went `factor` times as far from the start."""
+
+    def change(w):
+        out = w.copy()
+        out[frames, neurons] = w[:1, neurons] + factor * (w[frames, neurons] - w[:1, neurons])
+        return out
+
+    return change
+
+
+def nudge(size):
+    def change(w):
+        out = w.copy()
+        out[-1, 3, 0] += size
+        return out
+
+    return change
+
+
+LEAKY, RELU = "leaky", "relu"
+plus = slice(0, 10)  # fixed_output: the first half has sign +1
+
+TAMPERED = [
+    ("lemma5_2", "short", nudge(1e-6)),
+    ("lemma5_4", LEAKY, moved(1e-3, neurons=plus)),
+    ("lemma5_4", LEAKY, moved(1e-2, neurons=[0])),
+    ("lemma5_5", RELU, moved(10.0)),
+    ("lemma5_5", RELU, moved(0.05)),
+    ("lemma5_5", RELU, moved(0.01, neurons=slice(0, 20))),
+    ("lemma5_6", LEAKY, moved(-1.0, neurons=[4])),
+    ("lemma5_7", LEAKY, moved(1.0 + 1e-6, neurons=[4])),
+    ("lemma5_8", RELU, moved(-1.0)),
+    ("lemma_b3", LEAKY, moved(3.0)),
+    ("lemma_b3", LEAKY, moved(0.1)),
+    ("lemma_c1", LEAKY, moved(1.1, neurons=[4])),
+    ("lemma_c3", LEAKY, moved(2.0, neurons=[4])),
+    ("lemma_d2", LEAKY, moved(0.5)),
+    ("lemma_e2", RELU, moved(20.0)),
+    ("lemma_f2", RELU, moved(1.01)),
+    ("lemma_f3", RELU, moved(1.5, neurons=[0, 1])),
+    ("lemma_g1", RELU, moved(0.05)),
+    ("limits", LEAKY, moved(1.001)),
+    ("limits", RELU, moved(1.001)),
+    ("theorem4_1", LEAKY, moved(0.5)),
+    ("theorem4_3", RELU, moved(0.05)),
+]
+
+
+@pytest.mark.parametrize("name, subject, change", TAMPERED)
+def test_weights_that_were_tampered_with_are_noticed(name, subject, change):
+    sol = standard.descent(standard.problem(0.0, 0.5), 60) if subject == "short" else standard.SUBJECTS[subject]()
+    assert rf.check(f"kou2023.{name}", tampered(sol, moved(1.0))).ok
+    assert not rf.check(f"kou2023.{name}", tampered(sol, change)).ok
+
+
+def test_a_pattern_that_does_not_settle_is_noticed():
+    sol = standard.descent(standard.problem(0.5, 0.05), 3000)  # kappa ten times the slope
+    for name in ("lemma5_6", "theorem4_1"):
+        report = rf.check(f"kou2023.{name}", sol)
+        assert not report.applies
+        assert not report.ok
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_units_switched_off_at_large_kappa_break_lemma_5_8(seed):
+    report = rf.check("kou2023.lemma5_8", standard.descent(standard.problem(2.0, 0.0, m=20, seed=seed), 300))
+    assert report.claims[0].verdict == "violated"
+    assert not report.applies
+
+
+def test_steps_far_beyond_the_assumption_break_lemma_e2():
+    report = rf.check("kou2023.lemma_e2", standard.descent(standard.relu(0.0), 300, h=10.0))
+    assert report.claims[0].verdict == "violated"
+    assert not report.applies
+
+
+def test_relu_runs_break_the_leaky_results_that_can_be_stated_for_them():
+    relu = standard.SUBJECTS["relu flow"]()
+    for name in ("lemma5_7", "lemma_c3"):
+        report = rf.check(f"kou2023.{name}", relu)
+        assert not report.ok and not report.applies
+
+
+def test_data_that_are_not_orthogonal_break_lemmas_f2_and_f3():
+    for name in ("lemma_f2", "lemma_f3"):
+        report = rf.check(f"kou2023.{name}", standard.SUBJECTS["relu flow, kappa = 0.03"]())
+        assert not report.ok and not report.applies
+
+
+def test_nearly_opposite_points_break_the_inequality_behind_lemma_f1():
+    x = [[1.0, 0.0], [-0.99, np.sqrt(1 - 0.99**2)]]
+    init = rf.init.fixed_output(20, 2, log_scale=-3.0, seed=0)
+    of = rf.Problem(rf.Data(x, [1.0, -1.0]), init, loss="logistic", activation=rf.ReLU(at_zero=1.0), train="first")
+    report = rf.check("kou2023.lemma_f1", standard.descent(of, 300))
+    assert report.claims[0].verdict == "violated"
+    assert not report.applies
+
+
+def test_a_network_that_settles_is_not_said_to_switch_for_ever():
+    report = rf.check("kou2023.switching", standard.SUBJECTS["leaky, kappa = 0.02"]())
+    assert report.claims[0].verdict == "violated"
+    assert not report.applies
+    report = rf.check("kou2023.switching", standard.SUBJECTS["leaky flow, kappa = 0.02"]())
+    assert report.claims[0].verdict == "violated"
+
+
+def test_a_datum_no_unit_sees_keeps_its_margin_from_growing():
+    report = rf.check("kou2023.width", standard.SUBJECTS["relu problem"](), widths=(1, 32))
+    assert not report.ok and not report.applies
+
+
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("lemma5_3", dict(growth=1.5)),
+        ("lemma5_3", dict(growth=0.5)),
+        ("lemma_a1", dict(d=20, samples=200)),
+        ("lemma_a2", dict(m=20, samples=200)),
+        ("lemma_h3", dict(laws=("0 or 1",), shapes=((200, 200),), samples=60)),
+        ("lemma_h4", dict(swapped=True)),
+    ],
+)
+def test_broken_hypotheses_break_the_auxiliary_lemmas(name, options):
+    assert not rf.check(f"kou2023.{name}", **options).ok
+
+
+def test_lemma_a1_has_the_dimensions_the_handbook_gives():
+    from reluflow.papers.kou2023.lemma_a1 import least_dim
+
+    assert [least_dim(m, 0.1) for m in (50, 100, 1000)] == [112, 126, 172]
