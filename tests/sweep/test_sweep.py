@@ -85,6 +85,14 @@ def test_the_gap_between_descent_and_flow_is_that_of_compare():
     assert "needs a descent, got a flow" in str(with_flow["reason"].values[0])
 
 
+def test_observables_are_kept_as_they_are_at_the_end():
+    ds = sweep(experiment(), {"init.seed": [0, 1]}, ["observe.stable_rank", "observe.outputs"], workers=0)
+    sol = experiment(init__seed=1).run()
+    # The end went through a logarithm: t to rounding.
+    np.testing.assert_allclose(ds["observe.stable_rank"][1], rf.observe.stable_rank(sol)[-1], rtol=1e-9)
+    assert ds["observe.outputs"].dims == ("init.seed", "datum")
+
+
 def biggest_output(sol):
     return float(np.max(np.abs(sol.outputs[-1])))
 

@@ -13,7 +13,7 @@ import sys
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 SETTINGS = {
-    "distributed.scheduler.allowed-failures": 1,  # a task whose worker dies is tried once more, then split
+    "distributed.scheduler.allowed-failures": 0,  # the driver splits a task whose worker died, and tries again
     "distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1"),
 }
 

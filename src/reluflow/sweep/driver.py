@@ -20,7 +20,7 @@ TASK_SECONDS = 1.5
 WRITES = 20.0  # tasks a second that the driver is willing to write
 MOST = 1000  # points in a task
 RESTARTS = 5
-TRIES = 2  # times a point alone may take its workers down with it
+TRIES = 2  # times that a suspect, alone at work, may take its worker down
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,8 @@ def _budgets(seconds, memory) -> dict:
         seconds = number("seconds", seconds, rule="positive", ok=lambda v: v > 0, hint="leave it out for no limit")
     if memory is not None:
         point.size(memory)
-    return {"seconds": seconds, "memory": memory}
+    patience = None if seconds is None else point.PATIENCE * seconds + point.GRACE
+    return {"seconds": seconds, "patience": patience, "memory": memory}
 
 
 def _pool(scheduler: str | None, workers: int | None):
@@ -144,7 +145,8 @@ class Run:
         }
         self.tasks: list[dict] = []
         self.waiting: deque[int] = deque()
-        self.alone: deque[int] = deque()  # points whose task died: each on its own now
+        self.alone: deque[int] = deque()  # points whose task died: each a task of its own now
+        self.suspects: deque[int] = deque()  # points that died so: each with nothing else at work, at the end
         self.deaths: dict[int, int] = {}
         self.unsaved: list[tuple[list[int], bytes]] = []
         self.trouble, self.interrupted = "", False
@@ -187,10 +189,9 @@ class Run:
 
     def work(self, workers, out: dict[int, list[int]]) -> None:
         self.tell(workers, force=True)
-        while self.waiting or self.alone or out:
+        while self.waiting or self.alone or self.suspects or out:
             slots = workers.slots
-            while len(out) < 2 * slots and (self.waiting or self.alone):
-                indices = self.next(slots)
+            while len(out) < 2 * slots and (indices := self.next(slots, quiet=not out)):
                 out[indices[0]] = indices
                 workers.submit(indices, self.text(indices, workers.hard))
             for indices, result in workers.finished(timeout=0.5):
@@ -200,10 +201,15 @@ class Run:
         self.save([])
         self.tell(workers, force=True)
 
-    def next(self, slots: int) -> list[int]:
-        """The points of the next task: about TASK_SECONDS of work, fewer near the end so that all end together."""
+    def next(self, slots: int, quiet: bool) -> list[int]:
+        """The points of the next task: about TASK_SECONDS of work, fewer near the end so that all end together.
+
+        Dask suspects every task of a dead worker; only a point that was at work alone is known to have killed it.
+        """
         if self.alone:
             return [self.alone.popleft()]
+        if not self.waiting:
+            return [self.suspects.popleft()] if quiet and self.suspects else []
         aim = max(TASK_SECONDS, slots / WRITES)
         cost = float(np.median(self.costs)) if self.costs else np.inf
         size = int(np.clip(aim / max(cost, 1e-6), 1, MOST))
@@ -224,8 +230,8 @@ class Run:
                 return
             (index,) = indices
             self.deaths[index] = self.deaths.get(index, 0) + 1
-            if self.deaths[index] < TRIES:
-                self.alone.append(index)
+            if self.deaths[index] <= TRIES:
+                self.suspects.append(index)
                 return
             result = point.pack([(index, "lost", result.reason or _death(self.base), np.nan, {})])
         task = point.unpack(result)

@@ -12,6 +12,7 @@ moments are kept beside them as `log_t`.
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -40,7 +41,7 @@ QUANTITIES = {
     "compare.final_gap": "the same at the end",
     "compare.parted": "first time they differ by 1% of max(1, max |y|)",
     "compare.flips": "output weights that changed sign in descent",
-    "observe.stable_rank": "any function of rf.observe, at the last frame",
+    "observe.stable_rank": "any function of rf.observe, at the end; observe.<name>.<array> where it gives several",
     "check.min2024.theorem1.applies": "1 or 0: every hypothesis met; check.<name>.ok: no claim violated",
     "check.min2024.theorem1.margin": "smallest margin of a claim; check.<name>.verdict: the worst verdict",
     "check.min2024.theorem1.constants.mu": "a constant; check.<name>.claims.0.measured (bound, margin, verdict)",
@@ -132,6 +133,8 @@ def _labelled(value) -> Value:
     if dims is not None and "frame" in dims:
         value = value.isel(frame=-1)
         dims = value.dims
+    if hasattr(value, "data_vars"):
+        raise ValueError(f"It gives several arrays: name one of {', '.join(map(str, value.data_vars))} after it.")
     array = np.asarray(value, float)
     return tuple(dims) if dims is not None else tuple(f"axis_{k}" for k in range(array.ndim)), array
 
@@ -319,8 +322,17 @@ def _compare(rest: str):
 def _observe(rest: str):
     from reluflow import observe
 
-    function = getattr(observe, rest, None)
-    return (lambda run: function(run.sol)) if callable(function) else None
+    name, _, part = rest.partition(".")
+    function = getattr(observe, name, None) if name in observe.__all__ else None
+    if function is None:
+        return None
+
+    def last(run):
+        where = {"log_t": np.array([_end(run.sol)])} if "log_t" in inspect.signature(function).parameters else {}
+        found = function(run.sol, **where)
+        return found[part] if part else found
+
+    return last
 
 
 def _check(rest: str):

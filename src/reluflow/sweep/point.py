@@ -19,7 +19,6 @@ import io
 import json
 import os
 import time
-from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,15 +31,10 @@ PATIENCE = 3.0
 GRACE = 10.0  # seconds, on top: a first point loads the compiled kernels
 
 
-def run_task(text: str, check: Callable[[], None] | None = None) -> bytes:
-    """The points of a task; `check` is called between points and may raise."""
+def run_task(text: str) -> bytes:
+    """The points of a task, given as `driver.Run.text` writes it."""
     task = json.loads(text)
-    rows = []
-    for index, values in task["points"]:
-        if check is not None:
-            check()
-        rows.append((index, *run_point(task, values)))
-    return pack(rows)
+    return pack([(index, *run_point(task, values)) for index, values in task["points"]])
 
 
 def run_point(task: dict, values: dict) -> tuple[str, str, float, dict]:
@@ -48,10 +42,10 @@ def run_point(task: dict, values: dict) -> tuple[str, str, float, dict]:
     began = time.perf_counter()
     outcome, reason, kept = "failed", "", {}
     try:
-        with _budget(task.get("seconds"), task.get("memory"), hard=task.get("hard", False)):
+        with _budget(task["patience"] if task["hard"] else None, task["memory"]):
             outcome, reason, kept = _compute(task, values)
     except MemoryError:
-        reason = f"It needs more memory than its budget of {task.get('memory') or 'the machine'}."
+        reason = f"It needs more memory than its budget of {task['memory'] or 'the machine'}."
     except Exception as error:
         reason = _sentence(error)
         outcome = _outcome(error) or outcome
@@ -63,7 +57,7 @@ def _compute(task: dict, values: dict):
 
     base = _base(task)
     experiment: Experiment = base.changed(values)
-    if task.get("seconds") is not None:
+    if task["seconds"] is not None:
         experiment = experiment.changed(_limit(experiment, task["seconds"]))
     sol = experiment.run()
     kept = keep.measure(task["keep"], sol)
@@ -74,7 +68,7 @@ def _compute(task: dict, values: dict):
 def _base(task: dict):
     from reluflow.experiment import Experiment
 
-    return Experiment.from_dict(task["experiment"], folder=task.get("folder"))
+    return Experiment.from_dict(task["experiment"], folder=task["folder"])
 
 
 def _limit(experiment, seconds: float) -> dict:
@@ -104,13 +98,13 @@ def _outcome(error: BaseException) -> str:
 
 
 @contextmanager
-def _budget(seconds: float | None, memory: str | None, *, hard: bool):
+def _budget(patience: float | None, memory: str | None):
     with _at_most(memory):
-        if seconds is None or not hard:
+        if patience is None:
             yield
             return
         with open(os.devnull, "w") as nowhere:
-            faulthandler.dump_traceback_later(PATIENCE * seconds + GRACE, exit=True, file=nowhere)
+            faulthandler.dump_traceback_later(patience, exit=True, file=nowhere)
             try:
                 yield
             finally:
