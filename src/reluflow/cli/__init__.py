@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from reluflow.cli import bench, data, demo, run
+from reluflow.cli import bench, check, data, demo, explore, run, sweep
 
 ERROR = 2  # what was asked could not be done; 1 means that it was done and a comparison failed
 
@@ -23,8 +23,11 @@ app = typer.Typer(
 )
 demo.register(app)
 run.register(app)
+check.register(app)
+sweep.register(app)
 data.register(app)
 bench.register(app)
+explore.register(app)
 
 
 def _version(value: bool):

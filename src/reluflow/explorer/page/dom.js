@@ -1,0 +1,28 @@
+// Small elements without markup in strings.
+
+export const $ = (id) => document.getElementById(id);
+
+export function el(name, given = {}, ...inside) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(given)) {
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (key === "class") node.className = value;
+    else if (key in node && key !== "list") node[key] = value;
+    else node.setAttribute(key, value);
+  }
+  node.append(...inside.filter((part) => part !== null && part !== undefined));
+  return node;
+}
+
+// A row of buttons of which one is pressed.
+export function segments(options, chosen, choose) {
+  const box = el("div", { class: "seg", role: "group" });
+  fillSegments(box, options, chosen, choose);
+  return box;
+}
+
+export function fillSegments(box, options, chosen, choose) {
+  box.replaceChildren(...options.map(([value, text, title]) => el("button", {
+    type: "button", title: title ?? "", "aria-pressed": String(value === chosen), "data-value": value, onclick: () => choose(value),
+  }, text)));
+}

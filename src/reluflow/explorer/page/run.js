@@ -1,0 +1,128 @@
+// A run as the server sends it: frames of every neuron, and the three ways in which time may run.
+
+const KINDS = { f8: Float64Array, f4: Float32Array, u1: Uint8Array, i1: Int8Array, i4: Int32Array };
+
+export class Run {
+  constructor(buffer) {
+    const bytes = new Uint8Array(buffer);
+    if (String.fromCharCode(...bytes.subarray(0, 4)) !== "RFX1") throw new Error("These bytes are no run.");
+    const size = new DataView(buffer).getUint32(4, true);
+    const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + size)));
+    Object.assign(this, header);
+    for (const { name, dtype, shape, offset } of header.arrays) {
+      const count = shape.reduce((a, b) => a * b, 1);
+      this[name] = new KINDS[dtype](buffer, 8 + size + offset, count);
+    }
+    this.log_a ??= this.log_w;
+    this.F = header.frames;
+    this.mode = this.bias ? "line" : this.d === 2 ? "plane" : "space";
+    this.clocks = { event: this.event, linear: this.linear(), log: this.logarithmic() };
+    this.now = {
+      ux: new Float64Array(this.m), uy: new Float64Array(this.m), lw: new Float64Array(this.m), la: new Float64Array(this.m),
+      size: new Float64Array(this.m), sign: new Int8Array(this.m), dead: new Uint8Array(this.m), slid: new Uint8Array(this.m), k: -1, u: -1,
+    };
+    this.ranges();
+  }
+
+  linear() {
+    const end = this.t[this.F - 1] || 1;
+    return this.t.map((t) => Math.min(1, t / end));
+  }
+
+  logarithmic() {
+    const last = this.log_t[this.F - 1];
+    const first = Math.max(this.log_t[Math.min(1, this.F - 1)], last - 60);
+    const span = last - first || 1;
+    // The first frame is at t = 0; a twentieth of the axis belongs to everything before the first tick.
+    return this.log_t.map((v, k) => (k === 0 ? 0 : 0.05 + 0.95 * Math.max(0, Math.min(1, (v - first) / span))));
+  }
+
+  ranges() {
+    let lo = Infinity, hi = -Infinity;
+    for (const v of this.log_w) if (v > -1e300) { if (v < lo) lo = v; if (v > hi) hi = v; }
+    this.lowest = lo; this.highest = Math.max(hi, lo + 1);
+    let low = Infinity, high = -Infinity;
+    for (const v of this.log_loss) if (v > -1e300) { if (v < low) low = v; if (v > high) high = v; }
+    this.log_loss_low = low; this.log_loss_high = high;
+    let top = 0;
+    for (const v of this.norm2) if (v < 1e300 && v > top) top = v;
+    this.norm2_top = top;
+    this.loss_top = Math.exp(Math.min(high, 700));
+  }
+
+  // Position on a clock to a frame index with a fraction, and back.
+  index(mode, pos) {
+    return invert(this.clocks[mode], pos);
+  }
+
+  pos(mode, index) {
+    const k = Math.min(Math.floor(index), this.F - 1), next = Math.min(k + 1, this.F - 1), u = index - k;
+    return this.clocks[mode][k] * (1 - u) + this.clocks[mode][next] * u;
+  }
+
+  indexOfLog(log) {
+    if (log <= -1e300) return 0;
+    return invert(this.log_t, log, 1);
+  }
+
+  // The state at a frame index: between frames, directions turn and logarithms move evenly.
+  at(index) {
+    const now = this.now, { m, n, F } = this;
+    const k = Math.max(0, Math.min(Math.floor(index), F - 1)), next = Math.min(k + 1, F - 1), u = Math.min(1, Math.max(0, index - k));
+    if (now.k === k && now.u === u) return now;
+    now.k = k; now.u = u;
+    const near = u < 0.5 ? k : next;
+    for (let j = 0; j < m; j++) {
+      const p = k * m + j, q = next * m + j;
+      let x = this.dir[2 * p] * (1 - u) + this.dir[2 * q] * u, y = this.dir[2 * p + 1] * (1 - u) + this.dir[2 * q + 1] * u;
+      if (this.d <= 2) { const s = Math.hypot(x, y) || 1; x /= s; y /= s; }
+      now.ux[j] = x; now.uy[j] = y;
+      now.lw[j] = this.log_w[p] * (1 - u) + this.log_w[q] * u;
+      now.la[j] = this.log_a[p] * (1 - u) + this.log_a[q] * u;
+      now.sign[j] = this.sign[near * m + j];
+      now.size[j] = now.sign[j] * Math.exp(now.lw[j] + now.la[j]);
+      let on = 0, slid = 0;
+      for (let i = 0, at = (near * m + j) * n; i < n; i++, at++) { const b = this.bits[at]; if (b === 1) on++; else if (b === 2) slid++; }
+      now.dead[j] = on + slid === 0 && this.slope === 0 ? 1 : 0;
+      now.slid[j] = slid;
+    }
+    return now;
+  }
+
+  near(index) {
+    return Math.max(0, Math.min(this.F - 1, Math.round(index)));
+  }
+
+  // Where a neuron's pattern of active points puts it: "+", "-", "dead" or "".
+  cone(frame, j) {
+    let plus = true, minus = true, none = true;
+    for (let i = 0, at = (frame * this.m + j) * this.n; i < this.n; i++, at++) {
+      const on = this.bits[at] === 1;
+      if (on) none = false;
+      if (on !== this.y[i] > 0) plus = false;
+      if (on !== this.y[i] < 0) minus = false;
+    }
+    return none ? "dead" : plus ? "+" : minus ? "-" : "";
+  }
+
+  census(frame) {
+    const found = { "+": 0, "-": 0, dead: 0, "": 0, slid: 0 };
+    for (let j = 0; j < this.m; j++) {
+      found[this.cone(frame, j)]++;
+      for (let i = 0, at = (frame * this.m + j) * this.n; i < this.n; i++, at++) if (this.bits[at] === 2) { found.slid++; break; }
+    }
+    return found;
+  }
+}
+
+function invert(values, wanted, from = 0) {
+  let lo = from, hi = values.length - 1;
+  if (hi <= lo || wanted <= values[lo]) return wanted <= values[lo] && from ? 0 : lo;
+  if (wanted >= values[hi]) return hi;
+  while (hi - lo > 1) {
+    const mid = (lo + hi) >> 1;
+    if (values[mid] <= wanted) lo = mid; else hi = mid;
+  }
+  const span = values[hi] - values[lo];
+  return lo + (span > 0 ? (wanted - values[lo]) / span : 0);
+}

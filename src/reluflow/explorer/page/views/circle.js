@@ -1,0 +1,104 @@
+// The circle of directions: where each cone lies, where neurons are, and the extremal directions they go to.
+
+import { colours, fade, signColour, type } from "../pad.js";
+import { store } from "../store.js";
+
+export const id = "circle", title = "Circle of directions";
+export const hint = () => (store.run?.d > 2 ? "counts in all dimensions" : "cones, and extremal directions in gold");
+let xs = new Float32Array(0), ys = new Float32Array(0), r = 3;
+
+// Arcs between the directions at which a point switches, with the cone each lies in.
+export function arcs(run) {
+  const cuts = [];
+  for (let i = 0; i < run.n; i++) {
+    const a = Math.atan2(run.xy[2 * i + 1], run.xy[2 * i]);
+    if (run.xy[2 * i] || run.xy[2 * i + 1]) cuts.push(wrap(a + Math.PI / 2), wrap(a - Math.PI / 2));
+  }
+  cuts.sort((a, b) => a - b);
+  const edges = cuts.filter((a, k) => k === 0 || a - cuts[k - 1] > 1e-9);
+  return edges.map((from, k) => {
+    const to = k + 1 < edges.length ? edges[k + 1] : edges[0] + 2 * Math.PI, mid = (from + to) / 2;
+    let plus = true, minus = true, none = true;
+    for (let i = 0; i < run.n; i++) {
+      const on = Math.cos(mid) * run.xy[2 * i] + Math.sin(mid) * run.xy[2 * i + 1] > 0;
+      if (on) none = false;
+      if (on !== run.y[i] > 0) plus = false;
+      if (on !== run.y[i] < 0) minus = false;
+    }
+    return { from, to, cone: none ? "dead" : plus ? "+" : minus ? "-" : "" };
+  });
+}
+
+const wrap = (a) => (a < 0 ? a + 2 * Math.PI : a >= 2 * Math.PI ? a - 2 * Math.PI : a);
+const TINT = { "+": () => fade(colours.plus, 0.5), "-": () => fade(colours.minus, 0.5), dead: () => fade(colours.dead, 0.55), "": () => colours.wash };
+const LABEL = { "+": "S₊", "-": "S₋", dead: "dead" };
+
+export function draw(sheet) {
+  const { run } = store, { w, h } = sheet;
+  const cx = w / 2, cy = h / 2, R = Math.min(w / 2, h / 2) - type.size * 2.2, band = R * 0.15;
+  if (R < 30) return;
+  const { m } = run, now = run.at(store.index), frame = run.near(store.index);
+  sheet.layer("back", `${run.key}${run.seconds}${colours.key}`, (s) => back(s, run, cx, cy, R, band));
+  if (xs.length !== m) { xs = new Float32Array(m); ys = new Float32Array(m); }
+  r = Math.max(1.6, Math.min(type.size * 0.32, R / Math.sqrt(m) / 3.4));
+  // Beads on a string: those that would lie on each other stack inwards.
+  const slots = new Map(), step = (2 * r) / (R - band), plus = [], minus = [], dead = [];
+  for (let j = 0; j < m; j++) {
+    const a = Math.atan2(now.uy[j], now.ux[j]), slot = Math.round(a / step), depth = slots.get(slot) ?? 0;
+    slots.set(slot, depth + 1);
+    const rho = Math.max(R * 0.36, R - band - r - 3 - Math.min(depth, 14) * 1.7 * r);
+    xs[j] = cx + rho * Math.cos(a); ys[j] = cy - rho * Math.sin(a);
+    (now.dead[j] ? dead : now.sign[j] > 0 ? plus : minus).push(j);
+  }
+  sheet.dots(xs, ys, r, dead, fade(colours.dead, 0.8));
+  sheet.dots(xs, ys, r, minus, colours.minus);
+  sheet.dots(xs, ys, r, plus, colours.plus);
+  if (store.hover >= 0) sheet.dot(xs[store.hover], ys[store.hover], r + 4, null, colours.ink, 2.5);
+  census(sheet, run.census(frame), cx, cy, R);
+}
+
+function back(sheet, run, cx, cy, R, band) {
+  const { ctx } = sheet;
+  const parts = run.d === 2 ? arcs(run) : [{ from: 0, to: 2 * Math.PI, cone: "" }];
+  for (const { from, to, cone } of parts) {
+    ctx.fillStyle = TINT[cone]();
+    ctx.beginPath();
+    ctx.arc(cx, cy, R, -from, -to, true);
+    ctx.arc(cx, cy, R - band, -to, -from, false);
+    ctx.closePath();
+    ctx.fill();
+    if (run.d === 2) sheet.line(cx + (R - band) * Math.cos(from), cy - (R - band) * Math.sin(from), cx + R * Math.cos(from), cy - R * Math.sin(from), colours.card, 2);
+    if (LABEL[cone]) {
+      const mid = (from + to) / 2, far = R + type.size * 0.95;
+      sheet.text(LABEL[cone], cx + far * Math.cos(mid), cy - far * Math.sin(mid), { align: Math.abs(Math.cos(mid)) < 0.3 ? "center" : Math.cos(mid) > 0 ? "left" : "right", base: "middle", colour: cone === "+" ? colours.plus : cone === "-" ? colours.minus : colours.soft, weight: 600 });
+    }
+  }
+  for (const aim of run.aims) {
+    const [x, y] = aim.direction, s = Math.hypot(x, y);
+    if (s < 0.2) continue;
+    const px = cx + ((R - band / 2) * x) / s, py = cy - ((R - band / 2) * y) / s, q = band * 0.42;
+    ctx.fillStyle = colours.gold; ctx.strokeStyle = signColour(aim.sign); ctx.lineWidth = 1.8;
+    ctx.beginPath();
+    ctx.moveTo(px + q, py); ctx.lineTo(px, py + q); ctx.lineTo(px - q, py); ctx.lineTo(px, py - q);
+    ctx.closePath(); ctx.fill(); ctx.stroke();
+  }
+}
+
+function census(sheet, count, cx, cy, R) {
+  const rows = [["+", "in S₊", colours.plus], ["-", "in S₋", colours.minus], ["dead", "dead", colours.soft], ["", "elsewhere", colours.faint]];
+  if (count.slid) rows.push(["slid", "sliding", colours.theory]);
+  const gap = Math.min(type.size * 1.3, (R * 0.62) / rows.length), top = cy - ((rows.length - 1) * gap) / 2;
+  rows.forEach(([key, text, colour], k) => {
+    sheet.text(String(count[key]), cx - type.size * 0.35, top + k * gap, { align: "right", base: "middle", colour, weight: 650, scale: 0.98 });
+    sheet.text(text, cx, top + k * gap, { base: "middle", colour, scale: 0.88 });
+  });
+}
+
+export function pick(x, y) {
+  let best = -1, near = 144;
+  for (let j = 0; j < xs.length; j++) {
+    const far = (xs[j] - x) ** 2 + (ys[j] - y) ** 2;
+    if (far < near) { near = far; best = j; }
+  }
+  return { neuron: best };
+}

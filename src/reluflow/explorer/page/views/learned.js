@@ -1,0 +1,177 @@
+// The learned function: a curve with its kinks on a line, decision regions in the plane, fitted values in more dimensions.
+
+import { Box, colours, fade, rgb, signColour, type } from "../pad.js";
+import { short } from "../format.js";
+import { store } from "../store.js";
+import { logTime } from "./neurons.js";
+
+export const id = "learned";
+export const title = () => (store.mode === "plane" ? "Decision regions" : store.mode === "line" ? "Learned function" : "Fit of each point");
+export const hint = () => (store.mode === "space" || store.recorded ? "f(xᵢ) against yᵢ" : store.tool === "move" ? (store.mode === "plane" ? "drag points, double-click relabels" : "drag points; ticks mark kinks") : "click to place a point");
+export const title0 = "Learned function";
+export let box = null; // the coordinates of the last drawing, for editing
+let kinks = [], held = null;
+
+const sigma = (z, slope) => (z > 0 ? z : slope * z);
+
+export function value(run, now, x, y) {
+  let f = 0;
+  for (let j = 0; j < run.m; j++) {
+    const s = now.size[j];
+    if (s !== 0) f += s * sigma(now.ux[j] * x + now.uy[j] * y, run.slope);
+  }
+  return f;
+}
+
+export function draw(sheet) {
+  if (store.mode === "line") line(sheet);
+  else if (store.mode === "plane") plane(sheet);
+  else space(sheet);
+}
+
+// While a point is dragged the frame of reference must not move under it.
+export function hold(on) {
+  held = on && box ? { x: box.x, y: box.y } : null;
+}
+
+function limits(values, share) {
+  let lo = Math.min(...values), hi = Math.max(...values);
+  const pad = (hi - lo || 1) * share;
+  return [lo - pad, hi + pad];
+}
+
+function line(sheet) {
+  const { run } = store, { ctx } = sheet, now = run.at(store.index);
+  const px = [...Array(run.n).keys()].map((i) => run.x[2 * i]);
+  const x = held?.x ?? limits(px, 0.25), y = held?.y ?? limits([...run.y, 0], 0.3);
+  box = new Box(sheet, { left: type.size * 3.2, right: type.size, top: type.size * 0.8, bottom: type.size * 2.1, x, y });
+  sheet.layer("axes", `${colours.key}${x}${y}`, (s) => {
+    const b = new Box(s, { left: type.size * 3.2, right: type.size, top: type.size * 0.8, bottom: type.size * 2.1, x, y });
+    b.axisY(); b.axisX();
+    s.line(b.left, b.py(0), b.right, b.py(0), colours.faint, 1);
+  });
+  ctx.save();
+  ctx.beginPath(); ctx.rect(box.left, box.top - 4, box.right - box.left, box.bottom - box.top + 4); ctx.clip();
+  if (store.over) curve(sheet, store.over, store.over.at(store.over.indexOfLog(logTime(run))), colours.soft, 1.6, [5, 4]);
+  curve(sheet, run, now, colours.ink, 2.6, []);
+  kinks = [];
+  const most = Math.max(1e-300, ...[...now.size].map(Math.abs));
+  for (let j = 0; j < run.m; j++) {
+    const at = -now.uy[j] / now.ux[j];
+    if (!(at > x[0] && at < x[1]) || now.dead[j]) continue;
+    const share = Math.abs(now.size[j]) / most, size = most < 1e-12 ? 0.25 : share;
+    kinks.push([box.px(at), box.bottom - 5 - 0, j]);
+    const tall = 6 + size * type.size * 1.6;
+    const lit = store.hover === j;
+    ctx.strokeStyle = lit ? colours.ink : fade(signColour(now.sign[j]), 0.35 + 0.6 * size);
+    ctx.lineWidth = lit ? 3 : 1.8;
+    ctx.beginPath(); ctx.moveTo(box.px(at), box.bottom); ctx.lineTo(box.px(at), box.bottom - tall); ctx.stroke();
+  }
+  ctx.restore();
+  points(sheet, (i) => [box.px(px[i]), box.py(run.y[i])], () => colours.ink);
+}
+
+function curve(sheet, run, now, colour, width, dash) {
+  const count = Math.max(60, Math.min(400, Math.round((box.right - box.left) / 2)));
+  const xs = new Float64Array(count), ys = new Float64Array(count);
+  for (let k = 0; k < count; k++) {
+    const x = box.x[0] + ((box.x[1] - box.x[0]) * k) / (count - 1);
+    xs[k] = box.px(x);
+    ys[k] = Math.max(-1e4, Math.min(1e4, box.py(value(run, now, x, 1))));
+  }
+  sheet.path(xs, ys, colour, width, dash);
+}
+
+function plane(sheet) {
+  const { run } = store, now = run.at(store.index);
+  const far = Math.max(1e-9, ...run.xy.map(Math.abs)) * 1.35, ratio = sheet.w / sheet.h;
+  const x = held?.x ?? [-far * Math.max(1, ratio), far * Math.max(1, ratio)], y = held?.y ?? [-far * Math.max(1, 1 / ratio), far * Math.max(1, 1 / ratio)];
+  box = new Box(sheet, { left: 0, right: 0, top: 0, bottom: 0, x, y });
+  regions(sheet, run, now);
+  sheet.line(box.px(0), 0, box.px(0), sheet.h, fade(colours.faint, 0.5), 1);
+  sheet.line(0, box.py(0), sheet.w, box.py(0), fade(colours.faint, 0.5), 1);
+  for (let j = 0; j < run.m && run.m <= 160; j++) {
+    if (now.dead[j] || now.lw[j] < -3) continue;
+    const length = Math.min(1.2 * far, Math.exp(now.lw[j]) * 0.5 * far);
+    sheet.line(box.px(0), box.py(0), box.px(now.ux[j] * length), box.py(now.uy[j] * length), store.hover === j ? colours.ink : fade(signColour(now.sign[j]), 0.8), store.hover === j ? 3 : 1.4);
+  }
+  points(sheet, (i) => [box.px(run.xy[2 * i]), box.py(run.xy[2 * i + 1])], (i) => signColour(run.y[i]));
+}
+
+// f(r u) = r f(u): one turn of the circle gives the whole plane.
+const TURN = 720;
+let image = null, turn = null, key = "";
+
+function regions(sheet, run, now) {
+  const w = 160, h = Math.max(2, Math.round((160 * sheet.h) / sheet.w)), fingerprint = `${w}x${h}${box.x}${box.y}`;
+  if (key !== fingerprint) {
+    key = fingerprint;
+    image = document.createElement("canvas");
+    image.width = w; image.height = h;
+    turn = { at: new Uint16Array(w * h), r: new Float32Array(w * h), data: new ImageData(w, h), f: new Float64Array(TURN + 1) };
+    for (let q = 0, p = 0; q < h; q++) for (let k = 0; k < w; k++, p++) {
+      const x = box.x[0] + ((box.x[1] - box.x[0]) * (k + 0.5)) / w, y = box.y[1] - ((box.y[1] - box.y[0]) * (q + 0.5)) / h;
+      const a = Math.atan2(y, x);
+      turn.at[p] = Math.round(((a < 0 ? a + 2 * Math.PI : a) / (2 * Math.PI)) * TURN);
+      turn.r[p] = Math.hypot(x, y);
+    }
+  }
+  for (let k = 0; k <= TURN; k++) turn.f[k] = value(run, now, Math.cos((2 * Math.PI * k) / TURN), Math.sin((2 * Math.PI * k) / TURN));
+  const [plus, minus, card] = [rgb(colours.plus), rgb(colours.minus), rgb(colours.card)], { data } = turn.data;
+  for (let p = 0, o = 0; p < turn.at.length; p++, o += 4) {
+    const f = turn.f[turn.at[p]] * turn.r[p], to = f > 0 ? plus : minus, share = 0.5 * Math.tanh(1.2 * Math.abs(f));
+    for (let c = 0; c < 3; c++) data[o + c] = card[c] + (to[c] - card[c]) * share;
+    data[o + 3] = 255;
+  }
+  image.getContext("2d").putImageData(turn.data, 0, 0);
+  sheet.ctx.imageSmoothingEnabled = true;
+  sheet.ctx.drawImage(image, 0, 0, sheet.w, sheet.h);
+}
+
+function points(sheet, place, colour) {
+  const { run } = store;
+  for (let i = 0; i < run.n; i++) {
+    const [x, y] = place(i), lit = store.datum === i, r = type.size * (lit ? 0.62 : 0.5);
+    sheet.dot(x, y, r, colour(i), colours.card, 2.2);
+    if (store.mode === "plane") cross(sheet, x, y, r * 0.5, run.y[i] > 0);
+    if (run.n <= 12) sheet.text(String(i + 1), x + r + 3, y - r, { colour: colours.ink, scale: 0.85, weight: 600 });
+  }
+}
+
+function cross(sheet, x, y, r, plus) {
+  sheet.line(x - r, y, x + r, y, colours.card, 1.8);
+  if (plus) sheet.line(x, y - r, x, y + r, colours.card, 1.8);
+}
+
+function space(sheet) {
+  const { run } = store, frame = run.near(store.index), { n } = run, { ctx } = sheet;
+  const f = run.outputs.subarray(frame * n, frame * n + n), y = limits([...run.y, 0, ...(run.tailed ? [...f] : [])], 0.25);
+  box = new Box(sheet, { left: type.size * 3.2, right: type.size, top: type.size, bottom: type.size * 2.1, x: [0, n], y });
+  box.axisY();
+  sheet.line(box.left, box.py(0), box.right, box.py(0), colours.faint, 1);
+  const wide = (box.right - box.left) / n, bar = Math.max(1, Math.min(wide * 0.5, type.size * 2));
+  for (let i = 0; i < n; i++) {
+    const x = box.px(i + 0.5), top = box.py(Math.max(y[0], Math.min(y[1], f[i])));
+    ctx.fillStyle = fade(signColour(run.y[i]), 0.75);
+    ctx.fillRect(x - bar / 2, Math.min(top, box.py(0)), bar, Math.abs(top - box.py(0)));
+    if (!run.tailed) sheet.line(x - wide * 0.36, box.py(run.y[i]), x + wide * 0.36, box.py(run.y[i]), colours.ink, 2.4);
+    if (n <= 24) sheet.text(String(i + 1), x, box.bottom + 6, { align: "center", base: "top" });
+  }
+  sheet.text(run.tailed ? "bars: f(xᵢ)" : "bars: f(xᵢ), lines: yᵢ", box.right, box.top - type.size * 0.2, { align: "right", base: "top", scale: 0.85 });
+}
+
+export function pick(x, y) {
+  const { run } = store;
+  for (let i = 0; i < run.n && store.mode !== "space" && box; i++) {
+    const [px, py] = store.mode === "line" ? [box.px(run.x[2 * i]), box.py(run.y[i])] : [box.px(run.xy[2 * i]), box.py(run.xy[2 * i + 1])];
+    if ((px - x) ** 2 + (py - y) ** 2 < (type.size * 0.95) ** 2) return { datum: i, neuron: -1 };
+  }
+  if (store.mode === "line" && box && y > box.bottom - type.size * 2.4) {
+    let best = -1, near = 9;
+    for (const [at, , j] of kinks) if (Math.abs(at - x) < near) { near = Math.abs(at - x); best = j; }
+    return { neuron: best, datum: -1 };
+  }
+  return { neuron: -1, datum: -1 };
+}
+
+export const readable = (v) => short(v);

@@ -1,0 +1,153 @@
+// Neurons in the plane: direction as it is, distance from the centre by the logarithm of the norm.
+
+import { colours, fade, powerText, signColour, type } from "../pad.js";
+import { g } from "../format.js";
+import { store } from "../store.js";
+
+export const id = "neurons", title = "Neurons";
+export const hint = () => (store.run?.d > 2 ? "projected on the plane of the class sums" : store.run?.bias ? "direction of (w, b), distance by log ‖w‖" : "direction of w, distance by log ‖w‖");
+const INNER = 0.3; // where the smallest neurons are: directions must show from the start
+let xs = new Float32Array(0), ys = new Float32Array(0), r = 4;
+
+export function radius(run, log) {
+  if (store.radius === "log") return INNER + (1 - INNER) * Math.max(0, Math.min(1, (log - run.lowest) / (run.highest - run.lowest)));
+  return INNER + (1 - INNER) * Math.exp(Math.min(0, log - run.highest));
+}
+
+export function draw(sheet) {
+  const { run } = store;
+  const { w, h, ctx } = sheet, cx = w / 2, cy = h / 2, R = Math.min(w, h) / 2 - type.size * 1.9;
+  if (R < 30) return;
+  sheet.layer("back", `${run.key}${run.seconds}${colours.key}${store.radius}${store.datum}`, (s) => back(s, run, cx, cy, R));
+  const now = run.at(store.index), { m } = run;
+  if (xs.length !== m) { xs = new Float32Array(m); ys = new Float32Array(m); }
+  r = Math.max(2, Math.min(type.size * 0.4, R / Math.sqrt(m) / 2.6));
+  const plus = [], minus = [], dead = [], held = [];
+  for (let j = 0; j < m; j++) {
+    const rho = R * radius(run, now.lw[j]);
+    xs[j] = cx + rho * now.ux[j]; ys[j] = cy - rho * now.uy[j];
+    (now.dead[j] ? dead : now.sign[j] > 0 ? plus : minus).push(j);
+    if (now.slid[j]) held.push(j);
+  }
+  if (m <= 160) trails(sheet, run, cx, cy, R);
+  ghosts(sheet, cx, cy, R);
+  ctx.lineWidth = 1.2; ctx.strokeStyle = colours.dead; ctx.beginPath();
+  for (const j of dead) { ctx.moveTo(xs[j] + r * 0.8, ys[j]); ctx.arc(xs[j], ys[j], r * 0.8, 0, 2 * Math.PI); }
+  ctx.stroke();
+  sheet.dots(xs, ys, r, minus, fade(colours.minus, 0.85));
+  sheet.dots(xs, ys, r, plus, fade(colours.plus, 0.85));
+  ctx.lineWidth = 2; ctx.strokeStyle = colours.gold; ctx.beginPath();
+  for (const j of held) { ctx.moveTo(xs[j] + r + 2, ys[j]); ctx.arc(xs[j], ys[j], r + 2, 0, 2 * Math.PI); }
+  ctx.stroke();
+  if (store.hover >= 0) sheet.dot(xs[store.hover], ys[store.hover], r + 4, null, colours.ink, 2.5);
+}
+
+function back(sheet, run, cx, cy, R) {
+  const { ctx } = sheet;
+  for (let i = 0; i < run.n && run.d === 2 && run.n <= 24; i++) {
+    const x = run.xy[2 * i], y = run.xy[2 * i + 1], s = Math.hypot(x, y);
+    if (!s) continue;
+    const lit = store.datum === i;
+    sheet.line(cx + (R * y) / s, cy + (R * x) / s, cx - (R * y) / s, cy - (R * x) / s, lit ? colours.ink : colours.line, lit ? 2 : 1, lit ? [] : [3, 4]);
+  }
+  const log = store.radius === "log";
+  for (const share of [0, 0.5, 1]) {
+    const rho = R * (INNER + (1 - INNER) * share);
+    sheet.dot(cx, cy, rho, null, share === 1 ? colours.faint : colours.line, 1);
+    const value = log ? run.lowest + (run.highest - run.lowest) * share : Math.exp(run.highest) * share;
+    if (R < 60) continue;
+    if (log) sheet.power("e", powerText(value), cx, cy + rho, { align: "center", scale: 0.86, back: colours.card });
+    else sheet.text(g(value, 3), cx, cy + rho, { align: "center", base: "middle", scale: 0.86 });
+  }
+  for (const aim of run.aims) {
+    const [x, y] = aim.direction, s = Math.hypot(x, y);
+    if (s < 0.2) continue;
+    sheet.line(cx, cy, cx + (R * x) / s, cy - (R * y) / s, fade(colours.gold, 0.8), 1.6);
+  }
+  for (let i = 0; i < run.n; i++) {
+    const x = run.xy[2 * i], y = run.xy[2 * i + 1], s = Math.hypot(x, y);
+    if (!s || run.n > 60) continue;
+    mark(ctx, cx + ((R + 7) * x) / s, cy - ((R + 7) * y) / s, Math.atan2(-y, x), signColour(run.y[i]));
+  }
+  if (run.n <= 12) labels(sheet, run, cx, cy, R + type.size * 1.4);
+}
+
+// Points in one direction share a label.
+function labels(sheet, run, cx, cy, R) {
+  const groups = [];
+  for (let i = 0; i < run.n; i++) {
+    const x = run.xy[2 * i], y = run.xy[2 * i + 1], s = Math.hypot(x, y);
+    if (!s) continue;
+    const near = groups.find((k) => Math.hypot(k.x - x / s, k.y - y / s) * R < type.size * 0.8);
+    if (near) near.names.push(i + 1); else groups.push({ x: x / s, y: y / s, names: [i + 1] });
+  }
+  for (const { x, y, names } of groups) {
+    const align = x > 0.5 ? "left" : x < -0.5 ? "right" : "center";
+    sheet.text(names.join(" "), cx + R * x - 4 * Math.sign(x) * (Math.abs(x) > 0.5 ? 1 : 0), cy - R * y, { align, base: "middle", colour: colours.ink, scale: 0.88 });
+  }
+}
+
+function mark(ctx, x, y, angle, colour) {
+  ctx.fillStyle = colour;
+  ctx.beginPath();
+  for (let k = 0; k < 3; k++) {
+    const a = angle + Math.PI + (k * 2 * Math.PI) / 3;
+    k ? ctx.lineTo(x + 5 * Math.cos(a), y + 5 * Math.sin(a)) : ctx.moveTo(x + 5 * Math.cos(a), y + 5 * Math.sin(a));
+  }
+  ctx.closePath();
+  ctx.fill();
+}
+
+// The last stretch of every path.
+function trails(sheet, run, cx, cy, R) {
+  const { ctx } = sheet, { m } = run, from = run.index("event", Math.max(0, run.pos("event", store.index) - 0.05));
+  const first = Math.ceil(from), last = Math.floor(store.index);
+  if (last <= first) return;
+  for (const sign of [1, -1]) {
+    ctx.strokeStyle = fade(signColour(sign), 0.28);
+    ctx.lineWidth = Math.max(1, r * 0.5);
+    ctx.beginPath();
+    for (let j = 0; j < m; j++) {
+      if (run.now.sign[j] !== sign || run.now.dead[j]) continue;
+      for (let k = first; k <= last; k++) {
+        const p = k * m + j, rho = R * radius(run, run.log_w[p]);
+        const x = cx + rho * run.dir[2 * p], y = cy - rho * run.dir[2 * p + 1];
+        k === first ? ctx.moveTo(x, y) : ctx.lineTo(x, y);
+      }
+      ctx.lineTo(xs[j], ys[j]);
+    }
+    ctx.stroke();
+  }
+}
+
+// Descent at the same time, as hollow squares.
+function ghosts(sheet, cx, cy, R) {
+  const { run, over } = store;
+  if (!over || over.m !== run.m) return;
+  const now = over.at(over.indexOfLog(logTime(run))), { ctx } = sheet;
+  for (const sign of [1, -1]) {
+    ctx.strokeStyle = signColour(sign); ctx.lineWidth = 1.2;
+    ctx.beginPath();
+    for (let j = 0; j < over.m; j++) {
+      if (now.sign[j] !== sign || now.dead[j]) continue;
+      const rho = R * radius(run, now.lw[j]);
+      ctx.rect(cx + rho * now.ux[j] - r - 1.5, cy - rho * now.uy[j] - r - 1.5, 2 * r + 3, 2 * r + 3);
+    }
+    ctx.stroke();
+  }
+}
+
+export function logTime(run) {
+  const k = Math.floor(store.index), u = store.index - k, next = Math.min(k + 1, run.F - 1);
+  if (k === 0 && u < 1) return u <= 0 ? -1.7e308 : run.log_t[next] + Math.log(u);
+  return run.log_t[k] * (1 - u) + run.log_t[next] * u;
+}
+
+export function pick(x, y) {
+  let best = -1, near = Math.max(12, 2.5 * r) ** 2;
+  for (let j = 0; j < xs.length; j++) {
+    const far = (xs[j] - x) ** 2 + (ys[j] - y) ** 2;
+    if (far < near) { near = far; best = j; }
+  }
+  return { neuron: best };
+}
