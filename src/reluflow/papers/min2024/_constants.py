@@ -1,7 +1,7 @@
 r"""Every constant of [MMV24] in closed form, O(n^2 d + h d); logarithms where numbers underflow.
 
     u_i = y_i x_i / |x_i|,   mu = min_{i != k} <u_i, u_k>,   xi = mu^2 (Lemma 9, exact)
-    zeta_1 = min_i min(cos^2(x_i, x+), cos^2(x_i, x-))       zeta_2 = 1 - max(0, max_{V+} cos(w_j(0), x-), max_{V-} cos(w_j(0), x+))^2
+    zeta_1 = min_i min(cos^2(x_i, x+), cos^2(x_i, x-))       zeta_2 = min sin^2 of the angles of V+ to x-, V- to x+ (1 beyond a right angle)
     zeta = min(zeta_1, zeta_2),   m = min(zeta, xi),         ath = atanh sqrt(1 - m)
     T = log(1/(sqrt h eps)) / (4 n Xmax),                    t1 = 16 log n / (m sqrt mu Xmin),   t1' = m ath t1
     eps_A = m sqrt mu Xmin / (8 sqrt h n Xmax^2 Wmax^2),     eps_B: T = t1
@@ -139,6 +139,7 @@ def constants(problem: Problem, form: str = "corrected") -> Constants:
         core = m * np.sqrt(mu) * geo.x_min if geo.separable else np.nan
         t1 = 16 * np.log(n) / core
         ath = np.log((1 + np.sqrt(1 - m)) / np.sqrt(m))
+        sharp = 16 * np.log(n) * ath * m / core  # m ath t1
         room = 4.0 if form == "printed" else 8.0
         log_a = np.log(core) - np.log(room * n) - 2 * np.log(geo.x_max) - 2 * log_w_max - 0.5 * np.log(h)
         alpha = (mu * geo.x_min) ** 2 / (32 * geo.x_max) if geo.separable else np.nan
@@ -154,31 +155,42 @@ def constants(problem: Problem, form: str = "corrected") -> Constants:
         m=float(m),
         T=float(horizon),
         t1=float(t1),
-        t1_sharp=float(m * ath * t1),
+        t1_sharp=float(sharp),
         log_eps_a=float(log_a),
         log_eps_b=after(t1),
-        log_eps_b_sharp=after(m * ath * t1),
+        log_eps_b_sharp=after(sharp),
         log_eps_lemma3=float(-np.log(4 * geo.x_max) - 0.5 * np.log(h) - 2 * log_w_max),
         alpha=float(alpha),
     )
 
 
 def _zeta2(problem: Problem, geo: Geometry) -> float:
-    """Assumption 2 as it is used: V+ neurons away from x-, V- neurons away from x+."""
-    worst = max(0.0, *(float(v) for v, _ in opposing(problem, geo)), 0.0)
-    return 1.0 - worst**2 if worst < 1.0 else 0.0
+    """Assumption 2 as it is used: V+ neurons away from x-, V- neurons away from x+; 0 for one on it to rounding."""
+    sine = min(s for s, _, _ in opposing(problem, geo))
+    return sine**2 if sine > rounding(problem) else 0.0
 
 
-def opposing(problem: Problem, geo: Geometry, swap: bool = False) -> list[tuple[float, int]]:
-    """Largest cos(w_j(0), x-) over V+ and cos(w_j(0), x+) over V-, each with its neuron; `swap` pairs them the way the
-    text around Assumption 2 does."""
+def rounding(problem: Problem) -> float:
+    """The sine of the angle between two directions that are equal but for rounding."""
+    return float(4 * np.sqrt(problem.data.d) * np.finfo(float).eps)
+
+
+def opposing(problem: Problem, geo: Geometry, swap: bool = False) -> list[tuple[float, int, str]]:
+    """For V+ and x-, then for V- and x+: the least sine of the angle between a w_j(0) and the class sum (1 beyond a
+    right angle), its neuron, and the sum's name; `swap` pairs them the way the text around Assumption 2 does.
+
+    Sines, not cosines: 1 - cos^2 forgets angles below 1e-8.
+    """
     w, a = problem.init.w, problem.init.a
     unit = w / np.maximum(np.linalg.norm(w, axis=1), 1e-300)[:, None]
+    sums = {1.0: ("x+", geo.plus), -1.0: ("x-", geo.minus)}
     found = []
-    for sign, total in ((1.0, geo.minus), (-1.0, geo.plus)):
-        total = {True: geo.plus if sign > 0 else geo.minus, False: total}[swap]
+    for sign in (1.0, -1.0):
+        name, total = sums[sign if swap else -sign]
         who = np.flatnonzero(np.sign(a) == sign)
         if len(who) and np.linalg.norm(total) > 0:
-            cos = unit[who] @ (total / np.linalg.norm(total))
-            found.append((float(np.max(cos)), int(who[np.argmax(cos)])))
-    return found or [(0.0, -1)]
+            axis = total / np.linalg.norm(total)
+            cos = unit[who] @ axis
+            sine = np.where(cos > 0, np.linalg.norm(unit[who] - cos[:, None] * axis, axis=1), 1.0)
+            found.append((float(np.min(sine)), int(who[np.argmin(sine)]), name))
+    return found or [(1.0, -1, "x-")]

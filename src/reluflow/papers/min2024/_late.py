@@ -65,8 +65,16 @@ def rate_claims(run: Run) -> list[Claim]:
     t2 = max(run.t2.values())
     after = run.tau >= t2
     after[: int(np.argmax(after)) + 1] &= ~np.any(after)  # at t2 itself the bound is an equality
-    if not np.isfinite(t2) or not np.any(after) or not run.problem.tailed:
-        return [Claim("L(t) (1/L(t2) + alpha (t - t2)) after t2", np.nan, "<=", 1.0, note="t2 not reached")]
+    if not np.isfinite(t2) or not np.any(after) or not run.problem.tailed or not run.geo.separable:
+        return [
+            Claim(
+                "L(t) (1/L(t2) + alpha (t - t2)) after t2",
+                np.nan,
+                "<=",
+                1.0,
+                note="needs mu > 0, an exponential tail and a run past t2",
+            )
+        ]
     start = int(np.argmax(after)) - 1
     rest = run.tau[after] - run.tau[start]
     with np.errstate(divide="ignore"):
@@ -116,7 +124,7 @@ def growth_claims(run: Run) -> list[Claim]:
 
 def rank_claims(run: Run, limit: str = "<=") -> list[Claim]:
     """|W|_F^2 <= 2 |W|_2^2 + 4 sqrt(h) eps Wmax^2 after t1, and what it says of the stable rank in the limit."""
-    start = run.aligned
+    start = run.aligned if np.isfinite(run.aligned) else max(run.t2.values())
     after = run.tau >= start
     if not np.any(after):
         return [Claim("|W|_F^2 over 2 |W|_2^2 + 4 sqrt(h) eps Wmax^2 after t1", np.nan, "<=", 1.0)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reluflow.claim import Claim, Report
-from reluflow.papers.min2024._constants import constants, opposing
+from reluflow.papers.min2024._constants import constants, opposing, rounding
 from reluflow.papers.min2024._run import hypothesis
 
 needs = "problem"
@@ -14,15 +14,14 @@ def check(problem, form="corrected") -> Report:
     r"""Claim: $\max_{V_+} \cos(w_j(0), x_-) < 1$ and $\max_{V_-} \cos(w_j(0), x_+) < 1$.
 
     The text around the assumption pairs V+ with x+ (form "printed"); the formula and the proof pair V+ with x-, and
-    only that keeps S- from holding a neuron for ever. Slack: none, a cosine equal to 1 up to rounding fails.
+    only that keeps S- from holding a neuron for ever. Judged are sines (1 beyond a right angle), which must exceed the
+    rounding of a direction, 4 sqrt(d) eps: a neuron on the sum but for rounding fails.
     """
     c = constants(problem, form)
     claims = []
-    for cos, j in opposing(problem, c.geo, swap=form == "printed"):
+    for sine, j, target in opposing(problem, c.geo, swap=form == "printed"):
         group = "V+" if j >= 0 and problem.init.a[j] > 0 else "V-"
-        own = form == "printed"
-        target = "x+" if (group == "V+") == own else "x-"
-        # One rounding below 1 is the largest cosine that two different directions can have.
-        claims.append(Claim(f"largest cos(w_j(0), {target}) over {group}", cos, "<", 1.0 - 2.3e-16, at=f"neuron {j}"))
+        text = f"least sine of the angle of {group} neurons to {target}"
+        claims.append(Claim(text, sine, ">", rounding(problem), at=f"neuron {j}"))
     hypotheses = [hypothesis(name, problem, c) for name in ("separable", "balanced")]
     return Report("min2024.assumption2", claims, hypotheses, c.shown(), form)

@@ -1,0 +1,270 @@
+"""`reluflow check`: a theorem judged on a run, an experiment or a user's data, as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Name = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="A result, as in min2024.theorem1, or a paper.", show_default=False)
+]
+Run = Annotated[
+    Path | None, typer.Argument(metavar="RUN", help="A saved run folder or an experiment TOML.", show_default=False)
+]
+DataFile = Annotated[str | None, typer.Option("--data", metavar="DATA", help="A .csv or .npz file, or a generator.")]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key; may be repeated.")
+]
+Form = Annotated[str | None, typer.Option("--form", metavar="FORM", help="`printed` for the paper's own wording.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]
+
+COLOURS = {
+    "holds": "green",
+    "holds within slack": "green",
+    "consistent so far": "cyan",
+    "constant fitted": "cyan",
+    "violated": "red",
+    "unmeasured": "yellow",
+}
+
+
+def register(app: typer.Typer) -> None:
+    app.command(
+        "check",
+        help="Judge a theorem on a saved run, an experiment, or your own data; without arguments, list them.\n\n"
+        "[bold]Example[/bold]\n\n"
+        "    reluflow check min2024.theorem1 runs/small\n\n"
+        "    reluflow check min2024.theorem1 --data points.csv --set init.log_scale=-4300\n\n"
+        "    reluflow check min2024.lemma4 my.toml --form printed --json",
+    )(check)
+
+
+def check(
+    name: Name = None,
+    run: Run = None,
+    data: DataFile = None,
+    set_: Set = None,
+    form: Form = None,
+    json_: Json = False,
+) -> None:
+    import reluflow as rf
+    from reluflow.cli.run import changes
+
+    if name is None:
+        return _list(rf.checks(), json_)
+    known = {c.name: c for c in rf.checks()}
+    papers = {n.split(".")[0] for n in known}
+    if name in papers and run is None and data is None:
+        return _list(rf.checks(name), json_)
+    if name not in papers and name not in known:
+        from reluflow._schema import near
+
+        raise ValueError(f'"{name}" is not a check: {near(name, [*known, *papers])}')
+    if run is not None and data is not None:
+        raise ValueError("`reluflow check` takes RUN or `--data`, not both, got both: leave one out.")
+    chosen = rf.checks(name) if name in papers else [known[name]]
+    subject = Subject(run, data, changes(set_ or []), name.split(".")[0], quiet=json_)
+    reports = []
+    for one in chosen:
+        if len(chosen) > 1 and not subject.suits(one.needs):
+            continue
+        if form is not None and form not in one.forms and len(chosen) > 1:
+            continue
+        reports.append(rf.check(one.name, subject.get(one), form=form))
+    if json_:
+        import json
+
+        found = [r.to_dict() for r in reports]
+        typer.echo(json.dumps(found if name in papers else found[0]))
+    else:
+        for report in reports:
+            show(report)
+
+
+class Subject:
+    """What the user gave, brought as far as a check needs it: data, then a problem, then a run, each made once."""
+
+    def __init__(self, run, data, changed, paper, quiet):
+        self.run, self.data, self.changed, self.paper, self.quiet = run, data, changed, paper, quiet
+        self._made: dict = {}
+        if run is not None and not run.exists():
+            raise FileNotFoundError(
+                f"`{run}` must be a run folder or an experiment TOML, got nothing there: make one with `reluflow run`."
+            )
+        if run is not None and run.is_dir() and changed:
+            raise ValueError("`--set` changes an experiment or `--data`, got a saved run, which is what it is.")
+
+    def suits(self, needs: str) -> bool:
+        """Whether a check with these needs can be judged on what was given."""
+        if needs == "nothing":
+            return True
+        if needs == "single" or (self.run is None and self.data is None):
+            return False
+        if needs in ("flow", "descent"):
+            from reluflow.descent import Descent
+
+            return isinstance(self.solution.method, Descent) == (needs == "descent")
+        return True
+
+    def get(self, check):
+        if check.needs == "nothing":
+            return None
+        if self.run is None and self.data is None:
+            raise ValueError(
+                f"{check.name} needs something to be judged on, got nothing: give a run folder, an experiment TOML, or "
+                "`--data points.csv`."
+            )
+        if check.needs == "single":
+            raise ValueError(f'{check.name} is about single neurons: call `rf.check("{check.name}", run)` from Python.')
+        if self.run is not None and self.run.is_dir():
+            return self.solution
+        if check.needs == "data":
+            return self.experiment.data if self.data is None else self.points
+        if check.needs == "problem":
+            return self.experiment.problem()
+        return self.solution
+
+    def _once(self, key, make):
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    @property
+    def points(self):
+        """The data alone, whatever else might be wrong with a run of them."""
+        from reluflow.cli.data import _data
+
+        only = [f"{k}={v}" for k, v in self.changed.items() if k.startswith("data.")]
+        return self._once("points", lambda: _data(self.data, only))
+
+    @property
+    def experiment(self):
+        return self._once("experiment", self._experiment)
+
+    def _experiment(self):
+        from reluflow.experiment import Experiment
+
+        if self.data is None:
+            return Experiment.from_toml(self.run).changed(self.changed)
+        if self.data.endswith((".csv", ".npz")):
+            source = {"kind": "from_csv" if self.data.endswith(".csv") else "from_npz", "path": self.data}
+        else:
+            source = {"kind": self.data}
+        tables = {"data": source, **_defaults(self.paper)}
+        for key, value in self.changed.items():
+            where = tables
+            *path, last = key.split(".")
+            for part in path:
+                where = where.setdefault(part, {})
+            where[last] = value
+        return Experiment.from_dict(tables)
+
+    @property
+    def solution(self):
+        return self._once("solution", self._solution)
+
+    def _solution(self):
+        import reluflow as rf
+        from reluflow.cli import _show
+
+        if self.run is not None and self.run.is_dir():
+            return rf.load(self.run)
+        experiment = self.experiment
+        with _show.progress(self.paper, quiet=self.quiet) as tell:
+            return experiment.run(progress=tell)
+
+
+def _defaults(paper: str) -> dict:
+    """What a paper's checks run on data without an experiment: `EXPERIMENT` of its `_standard.py`."""
+    import copy
+    import importlib
+
+    try:
+        standard = importlib.import_module(f"reluflow.papers.{paper}._standard")
+    except ModuleNotFoundError:
+        standard = None
+    plain = {"init": {"kind": "balanced", "width": 20, "log_scale": -10.0}}
+    return copy.deepcopy(getattr(standard, "EXPERIMENT", plain))
+
+
+def _list(found, json_: bool) -> None:
+    from rich.table import Table
+
+    from reluflow.cli import _show
+
+    if json_:
+        import json
+
+        typer.echo(json.dumps([dict(name=c.name, title=c.title, needs=c.needs, forms=list(c.forms)) for c in found]))
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("check", "needs", "what it says"):
+        table.add_column(column, no_wrap=column != "what it says")
+    for c in found:
+        printed = " [dim](also --form printed)[/dim]" if "printed" in c.forms else ""
+        table.add_row(c.name, c.needs, _escape(c.title) + printed)
+    _show.console().print(table)
+
+
+def _escape(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def show(report) -> None:
+    """One report as tables: hypotheses, constants, claims, notes."""
+    from reluflow.cli import _show
+
+    console = _show.console()
+    form = f" [dim]({report.form})[/dim]" if report.form != "corrected" else ""
+    console.print(f"[bold]{report.name}[/bold]{form}  {_escape(report.title)}")
+    if report.hypotheses:
+        met = "[green]all met[/green]" if report.applies else "[red]not all met; the claims are measured anyway[/red]"
+        console.print(f"\nhypotheses: {met}")
+        console.print(_table(report.hypotheses))
+    if report.constants:
+        said = ", ".join(f"{k} = {_show.number(float(v))}" for k, v in report.constants.items())
+        console.print(f"\n[dim]constants: {_escape(said)}[/dim]")
+    console.print("\nclaims")
+    console.print(_table(report.claims))
+    counts: dict[str, int] = {}
+    for claim in report.claims:
+        counts[claim.verdict] = counts.get(claim.verdict, 0) + 1
+    console.print("\n" + ", ".join(f"{n} [{COLOURS[v]}]{v}[/]" for v, n in counts.items()))
+    for note in report.notes:
+        console.print(f"[yellow]•[/yellow] {_escape(note)}")
+    console.print()
+
+
+def _table(claims):
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("claim")
+    table.add_column("measured", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("bound", justify="right", no_wrap=True)
+    table.add_column("margin", justify="right", no_wrap=True)
+    table.add_column("where")
+    for c in claims:
+        where = "" if c.at is None else str(c.at)
+        note = f" [dim]{_escape(c.note)}[/dim]" if c.note else ""
+        colour = COLOURS[c.verdict]
+        table.add_row(
+            f"[{colour}]{c.verdict}[/{colour}]",
+            _escape(c.text) + note,
+            _value(c.measured, c.log),
+            _escape(c.relation),
+            _value(c.bound, c.log),
+            _value(c.margin, False) if c.verdict != "unmeasured" else "",
+            f"[dim]{_escape(where)}[/dim]",
+        )
+    return table
+
+
+def _value(value: float, log: bool) -> str:
+    return f"e^{value:.5g}" if log else f"{value:.5g}"
