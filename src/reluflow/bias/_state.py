@@ -1,0 +1,98 @@
+r"""Derivatives of the outputs and of the loss at one moment of a run, in the cell the run is in.
+
+    df_i/dw_j = a_j m_ji x_i,   df_i/da_j = m_ji <w_j, x_i>,   D_j = sum_i m_ji g_i x_i,   g = -dL/df
+
+Bits m are the run's own: between the slope and 1 on data that a neuron slides on, where it can only move along the
+surface. What underflows is 0, as it is in f.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reluflow.bias._input import numbers, outputs
+from reluflow.init import Params
+from reluflow.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Weights, bits and what slides, (width, n), at one moment."""
+
+    problem: Problem
+    params: Params
+    bits: np.ndarray
+    sliding: np.ndarray
+    f: np.ndarray
+
+    @property
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        return numbers(self.params)
+
+    @property
+    def drive(self) -> np.ndarray:
+        """g = -dL/df."""
+        return loss_slopes(self.problem, self.f)[0]
+
+    @property
+    def curvature(self) -> np.ndarray:
+        """d^2 L / df_i^2."""
+        return loss_slopes(self.problem, self.f)[1]
+
+    @property
+    def pulls(self) -> np.ndarray:
+        """D_j, (width, d); for sliding neurons along their surfaces."""
+        D = (self.bits * self.drive) @ self.problem.data.x
+        for j in np.flatnonzero(np.any(self.sliding, axis=1)):
+            D[j] = self.along(int(j), D[j])
+        return D
+
+    def along(self, j: int, z: np.ndarray) -> np.ndarray:
+        """z projected on the surfaces neuron j slides on."""
+        held = self.problem.data.x[self.sliding[j]]
+        if len(held) == 0:
+            return z
+        _, size, vt = np.linalg.svd(held, full_matrices=False)
+        basis = vt[size > size[0] * 1e-12]
+        return z - basis.T @ (basis @ z)
+
+
+def state_at(sol, t=None, *, log_t=None) -> State:
+    """The run at time t (or e^log_t)."""
+    when = dict(log_t=log_t) if t is None else dict(t=t)
+    return State(sol.problem, sol.at(**when), sol.bits_at(**when), sol.sliding_at(**when), sol.outputs_at(**when))
+
+
+def state_of(problem: Problem, params: Params) -> State:
+    """A network that is no run's: bits from the signs of <w_j, x_i>, off on a surface."""
+    u = params.w @ problem.data.x.T
+    slope = problem.activation.slope
+    bits = np.where(u > 0, 1.0, slope)
+    return State(problem, params, bits, np.zeros(u.shape, bool), outputs(params, problem.data.x, slope))
+
+
+def loss_slopes(problem: Problem, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(-dL/df_i, d^2 L/df_i^2)."""
+    y, c = problem.data.y, problem.weight
+    if problem.loss == "square":
+        return c * (y - f), np.full(len(y), c)
+    if problem.loss == "exponential":
+        e = np.exp(-y * f)
+        return c * y * e, c * e
+    twice = 2.0 if problem.loss == "logistic2" else 1.0
+    p = 0.5 * (1.0 - np.tanh(0.5 * y * f))
+    return twice * c * y * p, twice * c * p * (1.0 - p)
+
+
+def loss_of(problem: Problem, f: np.ndarray) -> float:
+    """L."""
+    y = problem.data.y
+    if problem.loss == "square":
+        each = 0.5 * (f - y) ** 2
+    elif problem.loss == "exponential":
+        each = np.exp(-y * f)
+    else:
+        each = (2.0 if problem.loss == "logistic2" else 1.0) * np.logaddexp(0.0, -y * f)
+    return float(problem.weight * np.sum(each))

@@ -1,0 +1,250 @@
+r"""The least |theta|^2 = sum |w_j|^2 + a_j^2 of a network that fits the data [orthogonal_square_loss, 2.9 and 6].
+
+    orthogonal rows   2 (|E+| + |E-|),  E = sum_class y_k x_k / |x_k|^2: one neuron per class, along E+ and -E-
+    otherwise         the cone programme over activation patterns, with a dual certificate where all are known
+
+Half of it is the variation norm of the function (the F1 norm, with |w| |a| summed over neurons).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from reluflow.bias import _programme, _recover, _sandwich
+from reluflow.bias._input import activation_of, as_data, cone_of, directions_of, outputs
+from reluflow.bias._programme import Cone, Found, NoSolution
+from reluflow.bias.patterns import MOST, Patterns, patterns
+from reluflow.data.core import Data
+from reluflow.init import Params
+
+ALL_AT_ONCE = 60  # patterns up to which every block is in the first programme
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A number, and what stands behind it."""
+
+    value: float
+    label: str
+
+    def __str__(self) -> str:
+        return f"{self.value:.9g} ({self.label})"
+
+
+@dataclass(frozen=True, eq=False)
+class MinNorm:
+    """The minimum norm, or bounds on it.
+
+    `value`      |theta|^2 of `params`, a network that fits: never below the minimum but for `residuals`
+    `lower`      the best certified lower bound; `bounds` holds every bound with its label
+    `exact`      whether value and lower bound the same number: all patterns were there
+    `nu`         the dual variables: |sum nu_k s(<w, x_k>)| <= |w| on all cells looked at
+    `residuals`  interpolation max |f - y|, stationarity, complementarity (both relative), dual violation
+    """
+
+    data: Data
+    params: Params
+    value: float
+    lower: float
+    bounds: dict[str, Bound]
+    exact: bool
+    nu: np.ndarray
+    patterns: Patterns
+    way: str
+    slope: float
+    residuals: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def variation_norm(self) -> float:
+        """sum |a_j| |w_j| of a balanced network: value / 2."""
+        return 0.5 * self.value
+
+    @property
+    def kinks(self) -> np.ndarray:
+        """Where the neurons switch, for data on a line with a bias column; nan for a neuron that never does."""
+        w = self.params.w
+        if self.data.d != 2 or np.ptp(self.data.x[:, 1]) > 0 or self.data.x[0, 1] == 0:
+            raise ValueError(
+                f"`kinks` needs points on a line with a bias column, got {self.data!r}: use `data.with_bias()`."
+            )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(w[:, 0] != 0, -w[:, 1] * self.data.x[0, 1] / w[:, 0], np.nan)
+
+    def __call__(self, x) -> np.ndarray:
+        """The function at the rows of x."""
+        return outputs(self.params, x, self.slope)
+
+    def to_dict(self) -> dict:
+        """Plain values for JSON."""
+        return {
+            "value": self.value,
+            "lower": self.lower,
+            "exact": self.exact,
+            "way": self.way,
+            "patterns": len(self.patterns),
+            "neurons": self.params.width,
+            "variation_norm": self.variation_norm,
+            "bounds": {k: {"value": b.value, "label": b.label} for k, b in self.bounds.items()},
+            "residuals": dict(self.residuals),
+        }
+
+    def __str__(self) -> str:
+        sure = "min |theta|^2 =" if self.exact else "min |theta|^2 <="
+        lines = [
+            f"{sure} {self.value:.9g}  ({self.way}, {len(self.patterns)} patterns, {self.params.width} neurons)",
+            f"  variation norm {self.variation_norm:.9g}",
+            *(f"  {name}: {bound}" for name, bound in self.bounds.items()),
+            "  residuals: " + ", ".join(f"{k} {v:.2g}" for k, v in self.residuals.items()),
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def min_norm(
+    data,
+    *,
+    activation=None,
+    network=None,
+    patterns="auto",
+    most: int = MOST,
+    samples: int = 4000,
+    seconds: float = 40.0,
+    seed: int = 0,
+) -> MinNorm:
+    """The least |theta|^2 that fits `data` (or the data of a problem or run).
+
+    `patterns` is "auto", "exact" (all cells, or a sentence if there are more than `most`), "sampled", or an array of
+    bits (M, n) to restrict the programme to, which gives an upper bound. `network`, a `Params` or a run, adds its own
+    neurons' patterns, so that the value is at most its |theta|^2 if it fits. Sampling stops after `seconds`.
+    """
+    subject, data = data, as_data(data, "rf.bias.min_norm")
+    slope = activation_of(subject, activation).slope
+    cone, kept, basis = cone_of(data, slope, margin=False)
+    if isinstance(patterns, str) and patterns == "auto" and slope == 0.0 and _orthogonal(cone):
+        return _closed_form(data, cone, kept, basis)
+    pats, found = solve_cone(data, cone, kept, basis, network, patterns, most, samples, seconds, seed)
+    v, sigma = _recover.network(cone, found)
+    value = 2.0 * float(np.sum(np.linalg.norm(v, axis=1)))
+    nu = np.zeros(data.n)
+    nu[kept] = found.nu
+    bounds = bounds_of(cone, found, pats, value)
+    lower = max(b.value for k, b in bounds.items() if k.startswith("lower") and b.label.startswith("certified"))
+    residuals = {
+        "interpolation": float(np.max(np.abs(_recover.outputs(cone, v, sigma) - cone.y))),
+        "stationarity": _recover.stationarity(cone, v, sigma, found.nu),
+        "complementarity": abs(value - cone.worth(found.nu)) / value,
+        "dual": max(0.0, found.worst - 1.0),
+    }
+    params = _params(v, sigma, basis)
+    return MinNorm(data, params, value, lower, bounds, pats.exact, nu, pats, "cone programme", slope, residuals)
+
+
+def solve_cone(data, cone, kept, basis, network, how, most, samples, seconds, seed) -> tuple[Patterns, Found]:
+    """The programme by the way asked for; a sentence instead of a solver's status."""
+    own = directions_of(network)
+    try:
+        if not isinstance(how, str):
+            bits = np.atleast_2d(np.asarray(how)).astype(bool)
+            if bits.ndim != 2 or bits.shape[1] != data.n:
+                raise ValueError(f"`patterns` must have one column per point ({data.n}), got shape {bits.shape}.")
+            found = _programme.solve(cone, bits[:, kept])
+            every = patterns(data.x, "auto", most=most)
+            if every.exact:  # then the dual can be judged on all cells, and made feasible there
+                found.worst = float(np.max(cone.reach(found.nu, every.bits[:, kept])))
+            return Patterns(bits, np.zeros((len(bits), data.d)), False, "given" if every.exact else "few"), found
+        extra = None if own is None else own
+        pats = patterns(data.x, how, most=most, samples=samples, seed=seed, extra=extra)
+        bits, points = pats.bits[:, kept], pats.points @ basis.T
+        if pats.exact or cone.slope == 1.0:
+            start = None if len(bits) <= ALL_AT_ONCE else atoms(cone, points)
+            return pats, _programme.solve(cone, bits, start)
+        first = _class_points(cone) if cone.z.shape[0] == cone.z.shape[1] else points[atoms(cone, points)]
+        if own is not None:
+            first = np.vstack([first, own @ basis.T])
+        rng = np.random.default_rng([seed, 3])
+        starts = np.vstack([points[:500], rng.normal(size=(200, len(basis)))])
+        found = _programme.search(cone, first, starts, seconds)
+        full = np.zeros((len(found.bits), data.n), bool)
+        full[:, kept] = found.bits
+        return Patterns(full, found.v @ basis, False, "sampled"), found
+    except NoSolution as error:
+        raise ValueError(
+            f"The patterns must allow a network that fits, got {data!r} with patterns that do not ({error}): "
+            'use `patterns="auto"`, more `samples`, or a `network` that fits.'
+        ) from None
+
+
+def bounds_of(cone: Cone, found: Found, pats: Patterns, value: float) -> dict[str, Bound]:
+    """Every bound there is, with its label."""
+    bounds = {"upper": Bound(value, "a network that fits")}
+    dual = cone.worth(found.nu) / found.worst
+    if pats.exact or pats.how == "given":
+        bounds["lower"] = Bound(dual, "certified: dual feasible on every cell")
+    elif pats.how == "sampled":
+        bounds["lower sampled"] = Bound(dual, "sampled: dual feasible on every direction looked at")
+    bounds["lower eigenvalue"] = Bound(_sandwich.below(cone), "certified: eigenvalues of each class")
+    if np.isfinite(high := _sandwich.above(cone)):
+        bounds["upper eigenvalue"] = Bound(high, "certified: smallest eigenvalue of XX'")
+    return bounds
+
+
+def atoms(cone: Cone, points: np.ndarray) -> np.ndarray:
+    """Indices of few `points` whose directions fit the data: a vertex of the linear programme over all of them."""
+    from scipy.optimize import linprog
+
+    u = points @ cone.z.T
+    size = np.maximum(np.linalg.norm(points, axis=1), 1e-300)
+    columns = (np.where(u > 0, u, cone.slope * u) / size[:, None]).T
+    both = np.hstack([columns, -columns])
+    fit = dict(A_eq=both, b_eq=cone.y)
+    if cone.margin:
+        fit = dict(A_ub=-cone.y[:, None] * both, b_ub=-np.ones(len(cone.y)))
+    found = linprog(np.ones(both.shape[1]), **fit, bounds=(0, None), method="highs")
+    if found.status != 0:
+        raise NoSolution("no combination of the directions fits")
+    return np.unique(np.flatnonzero(found.x > 0) % len(points))
+
+
+def _class_points(cone: Cone) -> np.ndarray:
+    """Independent rows: the direction active on the positive labels alone, and the other way round."""
+    side = np.where(cone.y > 0, 1.0, -1.0)
+    w = cone.back @ side
+    return np.array([w, -w])
+
+
+def _orthogonal(cone: Cone) -> bool:
+    unit = cone.z / np.linalg.norm(cone.z, axis=1, keepdims=True)
+    return bool(np.max(np.abs(unit @ unit.T - np.eye(len(unit)))) < 1e-14 * max(8, unit.shape[1]))
+
+
+def _closed_form(data: Data, cone: Cone, kept, basis) -> MinNorm:
+    nu2 = np.sum(cone.z**2, axis=1)
+    v, sigma, nu, bits = [], [], np.zeros(data.n), []
+    for s in (1.0, -1.0):
+        rows = np.flatnonzero(s * cone.y > 0)
+        if len(rows):
+            E = (cone.y[rows] / nu2[rows]) @ cone.z[rows]
+            v.append(s * E)
+            sigma.append(s)
+            nu[kept[rows]] = cone.y[rows] / nu2[rows] / np.linalg.norm(E)
+            bits.append(s * data.y > 0)
+    V, signs = np.array(v), np.array(sigma)
+    value = 2.0 * float(np.sum(np.linalg.norm(V, axis=1)))
+    lower = cone.worth(nu[kept])
+    miss = float(np.max(np.abs(_recover.outputs(cone, V, signs) - cone.y)))
+    bounds = {
+        "upper": Bound(value, "a network that fits"),
+        "lower": Bound(lower, "certified: dual of orthogonal rows, feasible by Cauchy-Schwarz"),
+    }
+    pats = Patterns(np.array(bits), V @ basis, True, "closed form")
+    residuals = {"interpolation": miss, "complementarity": abs(value - lower) / value}
+    params = _params(V, signs, basis)
+    return MinNorm(data, params, value, lower, bounds, True, nu, pats, "closed form", 0.0, residuals)
+
+
+def _params(v: np.ndarray, sigma: np.ndarray, basis: np.ndarray) -> Params:
+    size = np.sqrt(np.linalg.norm(v, axis=1))
+    return Params((v / size[:, None]) @ basis, sigma * size)
