@@ -185,9 +185,20 @@ def test_mini_batches_and_relu_in_a_leaky_result_are_refused():
 def test_relu_patterns_do_not_freeze_in_three_hundred_thousand_iterations(kappa, seed):
     of = standard.problem(kappa, 0.0, m=20, seed=seed)
     eta = standard.step(of)
-    sol = rf.solve(of, rf.Descent(step=eta), t1=300_000 * eta, save=rf.Save(frames=100, memory="2 GiB"))
+    save, limits = rf.Save(frames=100, memory="4 GiB"), rf.Limits(steps=10**6, events=10**7)  # list every switch
+    sol = rf.solve(of, rf.Descent(step=eta), t1=300_000 * eta, save=save, limits=limits)
     report = rf.check("kou2023.switching", sol)
     assert report.ok and report.claims[0].measured > 1000
+
+
+@pytest.mark.parametrize("kappa", [0.05, 0.5])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_bits_of_a_sliding_flow_come_to_rest_and_decide_its_limits(kappa, seed):
+    sol = standard.flow(standard.problem(kappa, 0.0, m=20, seed=seed), rtol=1e-9)
+    bits = sol.bits_at(log_t=float(sol.log_t[-1]))
+    assert np.sum((bits > 0) & (bits < 1)) > 20
+    report = rf.check("kou2023.limits", sol)
+    assert report.ok and report.applies
 
 
 @pytest.mark.exhaustive
