@@ -6,7 +6,7 @@ on the flat, provided bits of T in [slope, 1] cancel the rest, and w = D/|D| or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
@@ -55,13 +55,14 @@ def _merged(x: np.ndarray):
 def count_faces(x: np.ndarray) -> int:
     """An upper bound on cells of all flats of the arrangement."""
     e, _, _ = _merged(x)
-    n, r = len(e), len(span(e)) if len(e) else 0
+    n, r = len(e), len(span(e))
     return sum(comb(n, k) * most_cells(n - k, r - k) for k in range(r)) if n else 0
 
 
 def all_faces(x: np.ndarray, g: np.ndarray, slope: float) -> list[Direction]:
-    """Every resting direction of either sign, from every face of every dimension."""
-    e, surf, length = _merged(x)
+    """Every resting direction of either sign, from every face of every dimension; rows with no drive do not count."""
+    pulls = np.abs(g) > 1e-14 * np.max(np.abs(g), initial=0.0)
+    e, surf, length = _merged(np.where(pulls[:, None], x, 0.0))
     basis = span(e)
     z = e @ basis.T
     r = len(basis)
@@ -79,6 +80,10 @@ def all_faces(x: np.ndarray, g: np.ndarray, slope: float) -> list[Direction]:
             free = np.setdiff1d(np.arange(len(z)), closure)
             for p in cells(_distinct(inside[free] / size[free, None])):
                 found += _on_face(p @ flat, z, flat, np.array(closure, int), free, surf, length, g, slope, basis)
+    for k, d in enumerate(found):
+        on = x @ d.direction > TOUCH * np.linalg.norm(x, axis=1)
+        on[list(d.held)] = False
+        found[k] = replace(d, on=tuple(np.flatnonzero(on).tolist()))
     return found
 
 
@@ -119,9 +124,8 @@ def _on_face(p, z, flat, closure, free, surf, length, g, slope, basis) -> list[D
                 kind = "attracting"
             elif not any(attract) and (not grows or alone):
                 kind = "repelling"
-            on = tuple(np.flatnonzero((u > 0) & ~on_flat & real).tolist())
             held = tuple(np.flatnonzero(on_flat).tolist())
-            out.append(Direction(s, direction * w @ basis, size if grows else -size, kind, on, held))
+            out.append(Direction(s, direction * w @ basis, size if grows else -size, kind, (), held))
     return out
 
 

@@ -83,6 +83,10 @@ def _function(ax, report) -> None:
         ends = [float(np.min(best(x))), float(np.max(best(x)))]
         ax.plot(ends, ends, color=THEORY, label="equal")
         ax.set(xlabel="convex optimum", ylabel="trained", title="Functions at random inputs")
+    else:
+        ax.set(title="Functions")
+        ax.text(0.5, 0.5, "nothing to compare with", ha="center", transform=ax.transAxes, color=FAINT)
+        return
     ax.legend()
 
 
