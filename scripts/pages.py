@@ -86,7 +86,7 @@ def number(value: float, log: bool) -> str:
 def verdicts() -> tuple[str, str]:
     """The page, and a line about it."""
     began = time.perf_counter()
-    body, counts, checks = [], Counter[str](), 0
+    body, counts, checks, serious = [], Counter[str](), 0, 0
     for paper in papers():
         since, rows = time.perf_counter(), list(judged(paper))
         if not rows:
@@ -94,7 +94,9 @@ def verdicts() -> tuple[str, str]:
         took, of_paper = time.perf_counter() - since, Counter(c.verdict for *_, r in rows for c in r.claims)
         counts += of_paper
         said = ", ".join(f"{n} {v}" for v, n in of_paper.most_common())
-        body += ["", f"## {title(paper)}", "", f"{sum(of_paper.values())} claims: {said}; {took:.0f} s."]
+        body += ["", f"## {title(paper)}", "", f"{sum(of_paper.values())} claims: {said}; {took:.0f} s.", ""]
+        body += summary(rows)
+        serious += sum(c.verdict == "violated" for *_, r in rows if r.applies for c in r.claims)
         last = None
         for check, name, report in rows:
             if check.name != last:
@@ -110,14 +112,26 @@ def verdicts() -> tuple[str, str]:
     head = [
         "# Verdicts",
         "",
-        f"{line}, the runs included.",
+        f"{line}, the runs included. Violated although all hypotheses are met: {serious}.",
         "",
-        "Every check on its standard subjects, corrected form. † marks a subject on which some hypothesis fails: claims "
-        "are measured there anyway. *holds within slack*: true up to the rounding that the check's docstring derives; "
+        "Every check on its standard subjects, corrected form. † marks a subject on which some hypothesis fails: its "
+        "claims are measured anyway. *holds within slack*: true up to the rounding that the check's docstring derives; "
         "*consistent so far*: a limit, which no finite run can prove; *constant fitted*: the paper names no constant. "
         "This page is written by `scripts/pages.py`.",
     ]
     return "\n".join(head + body) + "\n", line
+
+
+def summary(rows) -> list[str]:
+    """One line a check: subjects, those that meet its hypotheses, verdicts."""
+    out = ["| check | subjects | hypotheses met on | verdicts |", "|---|---:|---:|---|"]
+    for name in dict.fromkeys(check.name for check, *_ in rows):
+        mine = [report for check, _, report in rows if check.name == name]
+        words = Counter(c.verdict for r in mine for c in r.claims)
+        said = ", ".join(f"{n} {v}" for v, n in words.most_common())
+        anchor = name.replace(".", "")
+        out.append(f"| [{name}](#{anchor}) | {len(mine)} | {sum(r.applies for r in mine)} | {said} |")
+    return out
 
 
 def table(name: str, report) -> list[str]:

@@ -153,3 +153,11 @@ def test_descent_is_observed_too():
 def test_mistakes_are_said(sol, call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call(sol)
+
+
+def test_every_name_offered_is_there():
+    for name in observe.__all__:
+        assert callable(getattr(observe, name))
+    assert set(observe.__all__) <= set(dir(observe))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = observe.nothing

@@ -33,6 +33,10 @@ _NAMES = {
     "normalised_margin": "output",
     "outputs": "output",
     "stable_rank": "rank",
+    "kink_positions": "kinks",
+    "merged": "kinks",
+    "class_losses": "saddles",
+    "escape": "saddles",
 }
 
 __all__ = list(_NAMES)
@@ -54,6 +58,8 @@ if TYPE_CHECKING:
     from reluflow.observe.directions import bands as bands
     from reluflow.observe.directions import class_sums as class_sums
     from reluflow.observe.directions import cosines as cosines
+    from reluflow.observe.kinks import kink_positions as kink_positions
+    from reluflow.observe.kinks import merged as merged
     from reluflow.observe.membership import cones as cones
     from reluflow.observe.membership import groups as groups
     from reluflow.observe.membership import signs as signs
@@ -69,3 +75,5 @@ if TYPE_CHECKING:
     from reluflow.observe.rates import log_norm_rate as log_norm_rate
     from reluflow.observe.rates import norm_change as norm_change
     from reluflow.observe.rates import pl_ratio as pl_ratio
+    from reluflow.observe.saddles import class_losses as class_losses
+    from reluflow.observe.saddles import escape as escape
