@@ -1,1 +1,1 @@
-"""Boursier, Pillaud-Vivien, Flammarion: Gradient flow dynamics of shallow ReLU networks for square loss and orthogonal inputs (NeurIPS 2022)."""
+"""Boursier, Pillaud-Vivien, Flammarion: gradient flow of shallow ReLU networks for square loss, orthogonal inputs."""

@@ -1,0 +1,40 @@
+"""What Lemmas 3, 4, 10 and 11 have in common: claims at the end of a fitting phase."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim
+from reluflow.papers.boursier2022._constants import Class
+from reluflow.papers.boursier2022._track import State, Track, log, small
+
+
+def end_in_time(track: Track, t: float, slope: float, cls: Class, text: str) -> Claim:
+    """t <= slope ell / |D|; unmeasured where the run ended before both."""
+    bound = slope * track.const.ell / cls.size
+    measured = t if np.isfinite(t) or track.end >= bound else np.nan
+    return Claim(text, measured, "<=", bound)
+
+
+def aligned(track: Track, state: State, S: np.ndarray, cls: Class, p: float, text: str, relation="<=") -> Claim:
+    """Misalignment below lambda^p; slack: it is good to (100 rtol)^2."""
+    measured = log(track.apart(state, S, cls)[0])
+    return small(text, measured, track.const.power(p), track.tol**2 * cls.size, relation=relation)
+
+
+def level(track: Track, state: State, S: np.ndarray, cls: Class, p: float, fired: str, text: str) -> Claim:
+    """u = u_inf - lambda^p, the second stopping condition; slack: outputs, hence u, are good to 100 rtol."""
+    gap = cls.u - track.u(state, S)[0]
+    bound = track.const.power(p)
+    slack = float(log(1.0 + track.tol * max(1.0, cls.u) / np.exp(bound)))
+    note = f"condition that fired: {fired}"
+    return Claim(text, log(gap) if gap > 0 else -np.inf, "=", bound, slack=slack, log=True, at=state.t[0], note=note)
+
+
+def not_vacuous(track: Track, cls: Class, p: float, text: str) -> Claim:
+    """lambda^p < u_inf: otherwise the level is reached before anything grows."""
+    return small(text, track.const.power(p), np.log(cls.u), relation="<")
+
+
+def nowhere(*texts: str) -> list[Claim]:
+    return [Claim(text, np.nan, "<=", 0.0) for text in texts]

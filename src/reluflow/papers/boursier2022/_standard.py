@@ -1,0 +1,112 @@
+"""The standard runs of this paper, and which results are judged on which of them."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import numpy as np
+
+LABELS = (1.3, 0.8, -0.6, -0.9, 1.1)  # handbook, test 2
+LN10 = float(np.log(10.0))
+
+
+def two_points(log_scale: float = -60 * LN10):
+    """Figure 2: m = 60, seed 0."""
+    import reluflow as rf
+
+    return rf.Problem(rf.data.two_points(), rf.init.balanced(60, 2, log_scale=log_scale, seed=0))
+
+
+def orthonormal(log_scale: float = -60 * LN10):
+    """A random orthonormal set: n = 5, d = 8, m = 48, with 6 and 4 neurons in the two sets."""
+    import reluflow as rf
+
+    data = rf.data.orthonormal(5, 8, labels=LABELS, seed=5)
+    return rf.Problem(data, rf.init.balanced(48, 8, log_scale=log_scale, seed=5))
+
+
+def unequal_norms(log_scale: float = -20 * LN10):
+    """Two norms, 2 and 0.7, in the positive class (2.9)."""
+    import reluflow as rf
+
+    data = rf.data.orthogonal([2.0, 0.7, 1.0], labels=[1.0, 1.0, -0.5], d=3, seed=0)
+    return rf.Problem(data, rf.init.balanced(40, 3, log_scale=log_scale, seed=0))
+
+
+def narrow(seed: int, log_scale: float = -60 * LN10):
+    """The orthonormal set with 10 neurons: no Assumption 3 (4.6)."""
+    import reluflow as rf
+
+    data = rf.data.orthonormal(5, 8, labels=LABELS, seed=5)
+    return rf.Problem(data, rf.init.balanced(10, 8, log_scale=log_scale, seed=seed))
+
+
+def leaky(slope: float = 0.3, log_scale: float = -6 * LN10):
+    import reluflow as rf
+
+    plain = two_points(log_scale)
+    return rf.Problem(plain.data, plain.init, activation=rf.LeakyReLU(slope))
+
+
+@cache
+def run(problem, *, rtol: float = 1e-10, **options):
+    """The flow of one of the problems above."""
+    import reluflow as rf
+
+    return rf.solve(problem(**options), rf.Flow(rtol=rtol))
+
+
+FIGURE = float(np.log(1e-6 / np.sqrt(60)))  # Figure 2's own scale
+SUBJECTS = {
+    "two points, 1e-60": partial(run, two_points),
+    "two points, 1e-6": partial(run, two_points, log_scale=-6 * LN10),
+    "two points, as Figure 2": partial(run, two_points, log_scale=FIGURE),
+    "two points, e^-4200": partial(run, two_points, rtol=1e-12, log_scale=-4200.0),
+    "two points, 0.03/sqrt(m)": partial(run, two_points, log_scale=float(np.log(10**-1.5 / np.sqrt(60)))),
+    "orthonormal, 1e-60": partial(run, orthonormal),
+    "orthonormal, 1e-20": partial(run, orthonormal, log_scale=-20 * LN10),
+    "orthonormal, 1e-6": partial(run, orthonormal, log_scale=-6 * LN10),
+    "unequal norms, 1e-20": partial(run, unequal_norms),
+    "narrow, covered, 1e-60": partial(run, narrow, seed=0),
+    "narrow, a label uncovered, 1e-60": partial(run, narrow, seed=3),
+    "leaky two points, 1e-6": partial(run, leaky),
+}
+_BOTH = ("two points, 1e-60", "orthonormal, 1e-60")
+_ALL = (*_BOTH, "orthonormal, 1e-20", "two points, 1e-6", "orthonormal, 1e-6")
+_DATA = (*_BOTH, "unequal norms, 1e-20")
+_PHASES = (
+    "lemma2",
+    "lemma3",
+    "lemma4",
+    "lemma7",
+    "lemma8",
+    "lemma9",
+    "lemma10",
+    "lemma11",
+    "lemma12",
+    "lemma13",
+    "fact1",
+)
+ON: dict[str, tuple[str, ...]] = {
+    **{f"boursier2022.{name}": _DATA for name in ("assumption1", "assumption2", "alpha", "proposition1", "equation8")},
+    "boursier2022.assumption3": (*_BOTH, "narrow, covered, 1e-60"),
+    **{f"boursier2022.{name}": _ALL for name in (*_PHASES, "theorem1", "rates", "limit_alignment", "limit_fitting")},
+    "boursier2022.theorem2": (*_ALL, "two points, e^-4200"),
+    "boursier2022.lemma5": (*_BOTH, "two points, e^-4200"),
+    "boursier2022.lemma15": (*_BOTH, "two points, e^-4200"),
+    "boursier2022.lemma1": (*_ALL, "unequal norms, 1e-20", "leaky two points, 1e-6"),
+    "boursier2022.lemma6": (*_ALL, "unequal norms, 1e-20"),
+    "boursier2022.lemma14": _DATA,
+    "boursier2022.remark1": _ALL,
+    "boursier2022.proposition2": _ALL,
+    "boursier2022.scale": _BOTH,
+    "boursier2022.norms": (*_ALL, "unequal norms, 1e-20"),
+    "boursier2022.limit_network": _ALL,
+    "boursier2022.limit_groups": (*_BOTH, "narrow, covered, 1e-60", "narrow, a label uncovered, 1e-60"),
+    "boursier2022.section5": ("two points, 1e-60", "two points, as Figure 2"),
+    "boursier2022.loss_scale": ("two points, as Figure 2",),
+    "boursier2022.nearly_orthogonal": ("two points, 1e-6", "orthonormal, 1e-6"),
+    "boursier2022.gaussian_output": ("two points, as Figure 2", "orthonormal, 1e-6"),
+    "boursier2022.leaky": ("leaky two points, 1e-6",),
+    "boursier2022.larger_scale": ("two points, 0.03/sqrt(m)",),
+}

@@ -1,0 +1,47 @@
+"""Section 3.2 of [BPF22]: at larger lambda there is no saddle between, and the norm still ends near the least."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim, Report
+from reluflow.papers.boursier2022._constants import hypotheses
+from reluflow.papers.boursier2022._track import track as run_of
+
+needs = "flow"
+
+
+def check(sol, slowest: float = 0.1, excess: float = 0.1) -> Report:
+    r"""Claim: for larger lambda, "still in the mean field regime", the flow "empirically seems to also converge towards
+    a minimal norm interpolator" and "there is no intermediate saddle in the trajectory".
+
+    Measured: the least $-L'/L$ (the Polyak-Lojasiewicz ratio) while the loss falls from 90% to 1%, over $|D_-|$: a
+    saddle would make it small; and the excess of $|\theta|^2$ over the least. The paper names no constants: `slowest`
+    and `excess` are ours, so the verdicts are never more than "constant fitted".
+    """
+    from reluflow import observe
+
+    track = run_of(sol)
+    const = track.const
+    inside = (sol.loss < 0.9 * sol.loss[0]) & (sol.loss > 0.01 * sol.loss[0])
+    t = sol.t[inside]
+    rate, when = np.nan, None
+    if len(t):
+        t = np.unique(np.r_[t, np.linspace(t[0], t[-1], 65)])
+        ratio = observe.pl_ratio(sol, t).values / const.minus.rate
+        rate, when = float(np.min(ratio)), float(t[int(np.argmin(ratio))])
+    state = track.at(track.end)
+    total = float(np.sum(np.exp(2 * state.rho[0])) + np.sum(np.exp(2 * state.log_a[0])))
+    loss = float(np.exp(sol.log_loss[-1] - sol.log_loss[0]))
+    return Report(
+        name="boursier2022.larger_scale",
+        hypotheses=hypotheses(const),
+        claims=[
+            Claim("loss at the end over the first", loss, "<=", track.tol**2, kind="limit"),
+            Claim("least -L'/L between the fits, over |D-|", rate, ">=", slowest, kind="fitted", at=when),
+            Claim(
+                "excess of |theta|^2 over the least, relative", total / const.min_norm - 1, "<=", excess, kind="fitted"
+            ),
+        ],
+        constants={**const.numbers(), "lambda sqrt(m)": float(np.exp(-const.ell)) * np.sqrt(const.m)},
+    )

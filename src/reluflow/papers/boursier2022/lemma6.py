@@ -1,0 +1,51 @@
+"""Lemma 6 of [BPF22]: a neuron that is off on a datum stays off, and that coordinate never moves again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim, Report
+from reluflow.papers.boursier2022._constants import data_hypotheses
+from reluflow.papers.boursier2022._track import track as run_of
+
+needs = "flow"
+
+
+def check(sol) -> Report:
+    r"""Claim: $\langle w_j^t, x_k\rangle < 0$ implies $\langle w_j^{t'}, x_k\rangle = \langle w_j^t, x_k\rangle$ for
+    $t' \ge t$.
+
+    By (11) such a coordinate has derivative 0. Counted: every event that switches a datum on. Measured: how far the
+    coordinates that start negative move, over $|w_j^t||x_k|$. Slack: a direction is good to 100 rtol.
+    """
+    track = run_of(sol)
+    const, state = track.const, track.frames
+    nu = np.sqrt(const.nu2)
+    unit = np.einsum("fjd,kd->fjk", state.W, const.data.x) / nu
+    start = unit[0] * np.exp(state.rho[0] - state.rho)[..., None]
+    off = unit[0] < 0
+    moved = np.where(off, np.abs(unit - start), 0.0)
+    f, j, k = np.unravel_index(int(np.argmax(moved)), moved.shape)
+    kinds = sol.events.kind
+    on = np.flatnonzero((kinds == "on") | (kinds == "release_on"))
+    first = (
+        (int(sol.events.neuron[on[0]]), int(sol.events.datum[on[0]]), float(sol.events.t[on[0]])) if len(on) else None
+    )
+    return Report(
+        name="boursier2022.lemma6",
+        hypotheses=data_hypotheses(const)[:1] + [Claim("ReLU, slope", sol.problem.activation.slope, "<=", 0.0)],
+        claims=[
+            Claim("events that switch a datum on", len(on), "<=", 0, at=first),
+            Claim(
+                f"motion of the {int(np.sum(off))} coordinates that start negative",
+                moved[f, j, k],
+                "<=",
+                0.0,
+                slack=track.tol,
+                at=(int(j), int(k), float(state.t[f])),
+            ),
+        ],
+        notes=[
+            "A coordinate at exactly 0 may legally leave again; the run takes the solution in which it stays (2.2)."
+        ],
+    )

@@ -1,0 +1,60 @@
+"""Handbook 4.1 for [BPF22]: crossing times and amplitudes of the alignment phase, in closed form as lambda -> 0."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim, Report
+from reluflow.papers.boursier2022._constants import hypotheses
+from reluflow.papers.boursier2022._track import track as run_of
+
+needs = "flow"
+
+
+def check(sol) -> Report:
+    r"""Claim: while outputs are 0 each neuron moves alone; a coordinate of the wrong sign dies at the clock value
+    $\eta_k = n c_k(0)/(|y_k|\nu_k^2)$, $\eta = \int|w|$, hence at a time in closed form; after its last crossing
+    $|w_j(t)| \to \lambda A_j e^{|D_{P_j}|t}$.
+
+    All crossings are compared with `rf.limit(problem).early`, and $\log|w_j|$ midway to the first exit, for neurons
+    whose direction has settled. Limits in lambda: slack is 100 rtol of the time, and the outputs met by then over the
+    least label, times t, which is how far a drive wrong by that much moves a crossing.
+    """
+    track = run_of(sol)
+    const, early = track.const, track.const.limit.early
+    off, predicted = sol.events["off"], early.events["off"]
+    count = Claim("crossings", len(off), "=", len(predicted), kind="limit")
+    claims = [count]
+    if len(off) == len(predicted) and len(off):
+        order = [np.lexsort((e.datum, e.neuron)) for e in (off, predicted)]
+        same = all(
+            np.array_equal(getattr(off, k)[order[0]], getattr(predicted, k)[order[1]]) for k in ("neuron", "datum")
+        )
+        gap = np.abs(off.t[order[0]] - predicted.t[order[1]])
+        k = int(np.argmax(gap))
+        t = float(off.t[order[0]][k])
+        drive = float(np.max(np.abs(track.at(np.max(off.t)).h))) / float(np.min(np.abs(const.y)))
+        slack = (track.tol + 10 * drive) * max(1.0, t)
+        claims += [
+            Claim("the same neurons and data cross", float(same), "=", 1.0),
+            Claim("crossing times, worst difference", gap[k], "=", 0.0, slack=slack, kind="limit", at=t),
+        ]
+    half = const.limit.saddles[0].half(const.ell) if const.limit.saddles else None
+    if half is not None and 0 < half <= track.end:
+        state = track.at(0.5 * half)
+        grows = early.rate > 0
+        # An amplitude is reached up to e^{-2 rate (t - last)}, and moved by rate times the outputs over the labels.
+        left = np.exp(-2 * early.rate * (0.5 * half - early.last))
+        error = np.abs(state.rho[0] - (-const.ell + early.log_amplitude + early.rate * 0.5 * half))
+        drive = float(np.max(np.abs(state.h))) / float(np.min(np.abs(const.y)))
+        slack = track.tol * max(1.0, 0.5 * half) + 10 * drive
+        over = np.where(grows, error - 100 * left, -np.inf)
+        j = int(np.argmax(over))
+        text = "log|w_j| midway to the first exit, worst difference beyond what has not settled"
+        claims.append(Claim(text, max(float(over[j]), 0.0), "=", 0.0, slack=slack, kind="limit", at=j))
+    return Report(
+        name="boursier2022.limit_alignment",
+        hypotheses=hypotheses(const)[:1] + hypotheses(const)[5:8],
+        claims=claims,
+        constants={**const.numbers(), "last crossing": float(np.max(early.last, initial=0.0))},
+    )

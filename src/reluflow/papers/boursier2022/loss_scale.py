@@ -1,0 +1,38 @@
+"""Figures 2 and 3 of [BPF22]: the iterations shown are those of descent on 2L, twice as fast as on the printed L."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim, Report
+from reluflow.papers.boursier2022._constants import Constants, hypotheses
+
+needs = "problem"
+forms = ("corrected", "printed")
+
+
+def check(problem, form="corrected", step: float = 1e-3, first: float = 5000.0, second: float = 11000.0) -> Report:
+    r"""Claim: on two points with $\lambda = 10^{-6}/\sqrt{60}$ and step $10^{-3}$ "5000 iterations" leave the first
+    saddle and the trajectory "only leaves" the second "around iteration 11000".
+
+    Times are those at which each class has lost 1% of its loss (4.3), t = iterations times the step on L (printed), or
+    twice that (corrected, E4): the authors' code takes the gradient of the mean square. Slack: the text gives
+    thousands, so 500 and 1000 iterations.
+    """
+    const = Constants(problem)
+    rate = (1.0 if form == "printed" else 2.0) * step
+    root = np.sqrt(0.99)
+    claims = []
+    for name, saddle, shown, slack in zip(
+        ("first", "second"), const.limit.saddles, (first, second), (500.0, 1000.0), strict=False
+    ):
+        half = saddle.half(const.ell)
+        t = half + np.log((1 - root) / root) / (2 * saddle.rate) if half is not None else np.nan
+        claims.append(Claim(f"iteration that leaves the {name} saddle", t / rate, "=", shown, slack=slack))
+    return Report(
+        name="boursier2022.loss_scale",
+        hypotheses=hypotheses(const),
+        claims=claims,
+        constants={**const.numbers(), "step on L": rate},
+        form=form,
+    )

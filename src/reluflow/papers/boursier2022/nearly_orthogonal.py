@@ -1,0 +1,89 @@
+"""Section 3.2 of [BPF22]: inputs with cosines of order lambda behave as orthogonal ones, larger cosines do not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim, Report
+from reluflow.data.core import Data
+from reluflow.papers.boursier2022._constants import Constants, data_hypotheses
+from reluflow.papers.boursier2022.theorem1 import slope
+from reluflow.problem import Problem
+
+needs = "problem"
+
+
+def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol: float = 1e-12) -> Report:
+    r"""Claim: "our analysis can easily be extended to nearly orthogonal data where $|\langle x_k, x_{k'}\rangle| \le
+    \delta$, with delta of order lambda"; "if however delta is much larger than the initialisation scale, the dynamics
+    is drastically different".
+
+    Rows are tilted towards each other by random signs so that all cosines are $\pm\delta$ (to first order). With
+    $\delta = \lambda$ (to the power `order`) the final network must tend to the orthogonal one as lambda falls: the
+    slope of $\log|\theta_\delta - \theta_0|$ in log lambda is positive. With `delta` fixed it does not: the slope is 0,
+    within 0.2, as lambda goes on falling; and neurons switch on or slide along surfaces, which Lemma 6 excludes. Scales
+    lambda and $\lambda^{3/2}$; cosines below 1e-15 cannot be written, so lambda must be above 1e-10. Both are limits.
+    """
+    const = Constants(problem)
+    ells = [const.ell, 1.5 * const.ell]
+    moved: dict[str, list[float]] = {"scale": [], "fixed": []}
+    switches = 0
+    for ell in ells:
+        plain, _ = _end(problem, problem.data, ell, rtol)
+        for name, size in (("scale", float(np.exp(-order * ell))), ("fixed", delta)):
+            end, switches = _end(problem, tilted(problem.data, size, seed), ell, rtol)
+            moved[name].append(float(np.linalg.norm(end - plain)))
+    notes = {
+        k: ", ".join(f"{d:.3g} at 1e-{e / np.log(10):.3g}" for d, e in zip(v, ells, strict=True))
+        for k, v in moved.items()
+    }
+    return Report(
+        name="boursier2022.nearly_orthogonal",
+        hypotheses=[*data_hypotheses(const), Claim("log10 lambda", -const.ell / np.log(10), ">=", -10.0)],
+        claims=[
+            Claim(
+                "delta = lambda: slope of log|theta_delta - theta_0| in log lambda",
+                slope(ells, moved["scale"], 100 * rtol),
+                ">=",
+                0.5,
+                kind="limit",
+                note=notes["scale"],
+            ),
+            Claim(
+                f"delta = {delta:g}: slope of log|theta_delta - theta_0| in log lambda",
+                slope(ells, moved["fixed"], 100 * rtol),
+                "=",
+                0.0,
+                slack=0.2,
+                kind="limit",
+                note=notes["fixed"],
+            ),
+            Claim(f"delta = {delta:g}: events that Lemma 6 excludes", switches, ">", 0),
+        ],
+        constants={
+            **const.numbers(),
+            "moved over delta, delta = lambda": moved["scale"][-1] / float(np.exp(-order * ells[-1])),
+        },
+    )
+
+
+def tilted(data: Data, delta: float, seed: int = 0) -> Data:
+    """Rows x_k/|x_k| + (delta/2) sum_l S_kl x_l/|x_l| with the old norms; S symmetric, +-1 off the diagonal."""
+    rng = np.random.default_rng([seed, 3])
+    signs = np.triu(rng.choice([-1.0, 1.0], size=(data.n, data.n)), k=1)
+    size = np.linalg.norm(data.x, axis=1, keepdims=True)
+    return Data(data.x + size * (0.5 * delta * (signs + signs.T) @ (data.x / size)), data.y)
+
+
+def _end(problem: Problem, data: Data, ell: float, rtol: float) -> tuple[np.ndarray, int]:
+    """The final weights, flat, and how often a datum was switched on or slid on."""
+    from reluflow._early import at_scale
+    from reluflow.flow import Flow
+    from reluflow.solve import solve
+
+    run = at_scale(Problem(data, problem.init, reduction=problem.reduction), -ell)
+    sol = solve(run, Flow(rtol=rtol), throw=False)
+    final = sol.final
+    scale = np.exp(final.log_scale)
+    flat = np.concatenate([(final.w * scale[:, None]).ravel(), final.a * scale])
+    return flat, int(np.sum(np.isin(sol.events.kind, ("on", "slide", "release_on"))))

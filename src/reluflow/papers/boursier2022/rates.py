@@ -1,0 +1,48 @@
+"""Section 4 of [BPF22]: the exponential rate |D-| is a lower bound; the true rates are 4|D-|, then 2|D-|."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim, Report
+from reluflow.papers.boursier2022._constants import hypotheses
+from reluflow.papers.boursier2022._track import track as run_of
+
+needs = "flow"
+forms = ("corrected", "printed")
+
+
+def check(sol, form="corrected") -> Report:
+    r"""Claim: at the end $-L'/L = |\nabla L|^2/L \ge |D_-|$ (printed: "at a rate $|D_-|$"). Sharp: it tends to $4|D_-|$
+    while the residual is along the labels of the last class and to $2|D_-|$ once stray neurons have turned it (E13).
+
+    Read where the loss is between (1e4 tol)^2 and 1e-6 of its first value, $-L'/L$ being the Polyak-Lojasiewicz ratio
+    of the vector field, not a difference. Printed form: the rate equals $|D_-|$. Slack: residuals of $10^4$ tol are
+    good to 1e-4, so 2e-4 of the ratio; 1e-3 for the curvature of the loss that is left at 1e-6.
+    """
+    from reluflow import observe
+
+    track = run_of(sol)
+    const = track.const
+    logs = sol.log_loss
+    inside = (logs > 2 * np.log(1e4 * track.tol)) & (logs < logs[0] + np.log(1e-6)) & (sol.t > 0)
+    t = sol.t[inside]
+    ratio = observe.pl_ratio(sol, t).values if len(t) else np.full(1, np.nan)
+    least = min(const.plus.rate, const.minus.rate)
+    high = 4 * max(const.plus.size, const.minus.size)
+    slack = 2e-3
+    if form == "printed":
+        claims = [Claim("-L'/L at the end, over |D-|", float(ratio[-1]) / least, "=", 1.0, slack=slack)]
+    else:
+        claims = [
+            Claim("least -L'/L, over |D-|", float(np.min(ratio)) / least, ">=", 1.0, slack=slack),
+            Claim("least -L'/L, over 2|D-|", float(np.min(ratio)) / (2 * least), ">=", 1.0, slack=slack),
+            Claim("largest -L'/L, over 4|D+|", float(np.max(ratio)) / high, "<=", 1.0, slack=slack),
+        ]
+    return Report(
+        name="boursier2022.rates",
+        hypotheses=hypotheses(const),
+        claims=claims,
+        constants={**const.numbers(), "first ratio/|D-|": float(ratio[0] / least), "last": float(ratio[-1] / least)},
+        form=form,
+    )
