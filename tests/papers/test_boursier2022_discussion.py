@@ -102,3 +102,25 @@ def test_other_losses_and_one_sided_labels_are_refused_in_a_sentence():
         rf.check("boursier2022.scale", problem)
     with pytest.raises(ValueError, match="both signs"):
         rf.check("boursier2022.alpha", rf.Data(np.eye(2), [1.0, 2.0]))
+
+
+def test_a_start_that_is_not_small_leaves_the_phases_unmeasured():
+    problem = rf.Problem(rf.data.two_points(), rf.init.balanced(60, 2, log_scale=1.0, seed=0))
+    sol = rf.solve(problem)
+    for name in ("lemma2", "lemma3", "lemma4", "lemma10", "lemma11"):
+        report = rf.check(f"boursier2022.{name}", sol)
+        assert not report.applies and {c.verdict for c in report.claims} == {"unmeasured"}
+
+
+def test_a_zero_input_is_refused_by_its_row():
+    with pytest.raises(ValueError, match="row 1 = 0"):
+        rf.check("boursier2022.alpha", rf.Data([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]], [1.0, 1.0, -2.0]))
+
+
+def test_the_sum_reduction_is_judged_as_the_mean_on_its_own_clock():
+    # One label a class: D is n times larger, so that everything happens n times faster.
+    mean = check("lemma3", TWO)
+    problem = subject(TWO).problem
+    total = rf.Problem(problem.data, problem.init, reduction="sum")
+    report = rf.check("boursier2022.lemma3", rf.solve(total, rf.Flow(rtol=1e-10)))
+    assert report.ok and report.claims[0].measured == pytest.approx(mean.claims[0].measured / 2, rel=1e-9)

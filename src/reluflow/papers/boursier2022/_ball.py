@@ -23,7 +23,7 @@ def perturbed(const: Constants, w: np.ndarray, radius: float, samples: int, seed
 
 def shrunk(const: Constants, w: np.ndarray, radius: float) -> float:
     """The least |grad L|^2/L when one cluster is scaled by kappa, sqrt(2u) (1 - kappa) <= radius."""
-    least = np.inf
+    least = np.inf if len(const.S_plus) and len(const.S_minus) else np.nan
     for S in (const.S_plus, const.S_minus):
         u = float(np.sum(w[S] ** 2))
         if u == 0.0:

@@ -50,6 +50,9 @@ class Labels:
         self.weight = 1.0 / data.n if weight is None else weight
         self.N = 1.0 / self.weight  # n where the loss is a mean
         self.nu2 = np.sum(data.x**2, axis=1)
+        if np.any(self.nu2 == 0.0):
+            k = int(np.flatnonzero(self.nu2 == 0.0)[0])
+            raise ValueError(f"Inputs must not be zero, got row {k} = 0: no network can fit it; leave it out.")
         pulls = [np.linalg.norm((data.y * (s * data.y > 0)) @ data.x) for s in (1.0, -1.0)]
         if min(pulls) == 0.0:
             sign = "positive" if pulls[0] == 0.0 else "negative"
@@ -68,7 +71,7 @@ class Labels:
         x, y, nu2 = self.data.x, self.y, self.nu2
         members = s * y > 0
         D = self.weight * (y * members) @ x
-        E = (y * members / np.where(nu2 > 0, nu2, 1.0)) @ x
+        E = (y * members / nu2) @ x
         size, u = float(np.linalg.norm(D)), float(np.linalg.norm(E))
         weights = y[members] ** 2 * nu2[members]
         return Class(
@@ -131,13 +134,14 @@ class Constants(Labels):
 
     @property
     def t_plus(self) -> float:
-        """t_{+1} = eps ell / |D+|, end of the alignment of S_{+,1}."""
-        return self.epsilon * self.ell / self.plus.size
+        """t_{+1} = eps ell / |D+|, end of the alignment of S_{+,1}; inf for lambda >= 1, where there is no such
+        phase."""
+        return self.epsilon * self.ell / self.plus.size if self.ell > 0 else np.inf
 
     @property
     def t_minus(self) -> float:
-        """t_{-1} = eps ell / |D-|, end of the alignment of S_{-,1}."""
-        return self.epsilon * self.ell / self.minus.size
+        """t_{-1} = eps ell / |D-|, end of the alignment of S_{-,1}; inf for lambda >= 1."""
+        return self.epsilon * self.ell / self.minus.size if self.ell > 0 else np.inf
 
     @cached_property
     def limit(self):

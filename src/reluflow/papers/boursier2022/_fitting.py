@@ -12,7 +12,7 @@ from reluflow.papers.boursier2022._track import State, Track, log, small
 def end_in_time(track: Track, t: float, slope: float, cls: Class, text: str) -> Claim:
     """t <= slope ell / |D|; unmeasured where the run ended before both."""
     bound = slope * track.const.ell / cls.size
-    measured = t if np.isfinite(t) or track.end >= bound else np.nan
+    measured = t if np.isfinite(t) or 0 < bound <= track.end else np.nan
     return Claim(text, measured, "<=", bound)
 
 

@@ -46,7 +46,16 @@ def check(problem, form="corrected", samples: int = 500, seed: int = 0) -> Repor
         name="boursier2022.lemma14",
         hypotheses=data_hypotheses(const)[:1]
         + [Claim("A3: the smaller of |S_{+,1}|, |S_{-,1}|", min(len(const.S_plus), len(const.S_minus)), ">=", 1)],
-        claims=[Claim("|grad L|^2 over its bound, least found", worst, ">=", 1.0, slack=rounding, at=where)],
+        claims=[
+            Claim(
+                "|grad L|^2 over its bound, least found",
+                worst if where is not None else np.nan,
+                ">=",
+                1.0,
+                slack=rounding,
+                at=where,
+            )
+        ],
         constants={"samples": samples},
         form=form,
     )

@@ -62,7 +62,7 @@ def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol:
         ],
         constants={
             **const.numbers(),
-            "moved over delta, delta = lambda": moved["scale"][-1] / float(np.exp(-order * ells[-1])),
+            "moved over delta, delta = lambda": moved["scale"][0] / max(float(np.exp(-order * ells[0])), 1e-300),
         },
     )
 

@@ -40,8 +40,8 @@ def check(sol, form="corrected", epsilon=None) -> Report:
         kept = float(np.exp(const.power(1.0))) * const.c * np.sqrt(len(S) / cls.u)
         noise = track.tol + stray / cls.u + kept
         if form == "printed":
-            young = track.at(track.first(partial(_grown, track, S, 1e-3 * cls.u), 0.0))
-            turn = float(np.linalg.norm(mean - _mean(young, S)))
+            young = track.first(partial(_grown, track, S, 1e-3 * cls.u), 0.0)
+            turn = float(np.linalg.norm(mean - _mean(track.at(young), S))) if np.isfinite(young) else np.nan
             text = f"turn of S{name} from a thousandth of its size to the end, chord"
             claims.append(Claim(text, turn, "=", 0.0, slack=2 * noise))
             continue
