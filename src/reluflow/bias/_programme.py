@@ -160,6 +160,7 @@ def search(cone: Cone, first: np.ndarray, starts: np.ndarray, seconds: float) ->
         own = np.array(list(blocks.values()))
         sigma = np.array([float(s) for _, s in blocks])
         v, nu = cone.value(own, sigma)
+        cost = monotonic() - began
         now = [w for w in v if np.linalg.norm(w) > 0]
         tops = [(t, w, s) for s in (1, -1) for t, w in climb(cone, s * nu, np.vstack([starts, *now]))]
         worst = max(1.0, max(t for t, _, _ in tops))
@@ -170,11 +171,12 @@ def search(cone: Cone, first: np.ndarray, starts: np.ndarray, seconds: float) ->
             key = (b.tobytes(), tops[i][2])
             if key not in blocks and len(fresh) < AT_ONCE:
                 fresh[key] = b
-        late = 2.0 * monotonic() - began > end  # no time for another round like this one
-        if not fresh or late:
-            return Found(v, own, sigma, nu, worst, rounds, not fresh)
         size = np.linalg.norm(v, axis=1)
         blocks = {k: b for (k, b), s in zip(blocks.items(), size) if s > 1e-8 * np.sum(size)} | fresh
+        # Whether there is time for another round: between linear and quadratic in the number of blocks.
+        late = monotonic() + cost * (len(blocks) / len(own)) ** 1.5 > end
+        if not fresh or late:
+            return Found(v, own, sigma, nu, worst, rounds, not fresh)
 
 
 def climb(cone: Cone, nu: np.ndarray, starts: np.ndarray, turns: int = 60) -> list[tuple[float, np.ndarray]]:

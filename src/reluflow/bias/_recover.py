@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.bias._programme import Cone, Found
+from reluflow.bias.patterns import span
 
 NEGLIGIBLE = 1e-7  # share of sum |v| below which a block is the solver's dust
 COLLINEAR = 1e-4  # radians
@@ -66,16 +67,24 @@ def held(cone: Cone, v: np.ndarray) -> np.ndarray:
 
 
 def corrected(cone: Cone, v: np.ndarray, sigma: np.ndarray) -> np.ndarray:
-    """v moved by the least amount that makes the network interpolate with the patterns it has."""
+    """v moved by the least amount that makes the network interpolate with the patterns it has.
+
+    With P_j the projection on the surfaces that hold v_j, v_j moves by P_j X' S_j c, where c solves sum_j S_j X P_j X'
+    S_j c = y - f.
+    """
     on = held(cone, v)
     bits = np.where(on, 0.0, cone.bits_to_slopes(v @ cone.z.T > 0))
-    k, r = v.shape
-    fit = np.concatenate([sigma[j] * bits[j][:, None] * cone.z for j in range(k)], axis=1)
-    stay = [np.concatenate([np.zeros(j * r), cone.z[i], np.zeros((k - 1 - j) * r)]) for j, i in np.argwhere(on)]
-    A = np.vstack([fit, *stay])
-    for _ in range(2):
-        miss = np.concatenate([cone.y - fit @ v.ravel(), -np.array([row @ v.ravel() for row in stay])])
-        v = v + np.linalg.lstsq(A, miss, rcond=None)[0].reshape(k, r)
+    within = np.repeat(np.eye(v.shape[1])[None], len(v), axis=0)
+    for j in np.flatnonzero(np.any(on, axis=1)):
+        basis = span(cone.z[on[j]])
+        within[j] -= basis.T @ basis
+    v = np.einsum("jab,jb->ja", within, v)
+    moves = [within[j] @ (sigma[j] * bits[j][:, None] * cone.z).T for j in range(len(v))]  # (r, n) each
+    system = np.sum([m.T @ m for m in moves], axis=0)
+    for _ in range(3):
+        miss = cone.y - np.sum([sigma[j] * bits[j] * (cone.z @ v[j]) for j in range(len(v))], axis=0)
+        c = np.linalg.lstsq(system, miss, rcond=1e-14)[0]
+        v = v + np.array([m @ c for m in moves])
     return v
 
 
@@ -92,15 +101,10 @@ def network(cone: Cone, found: Found) -> tuple[np.ndarray, np.ndarray]:
         better = 0 if short[0] > 1.0 - 1e-6 else 1
         v, sigma = ((v, sigma), (raw, signs))[better]
         return v / short[better], sigma  # f is 1-homogeneous in v
-    best = min(_tries(cone, v, sigma, raw, signs), key=lambda net: _miss(cone, *net) > 1e-8 * np.max(np.abs(cone.y)))
-    return best
-
-
-def _tries(cone, v, sigma, raw, signs):
-    """In order of preference."""
-    yield corrected(cone, v, sigma), sigma
-    yield corrected(cone, raw, signs), signs
-    yield raw, signs
+    for net in ((corrected(cone, v, sigma), sigma), (corrected(cone, raw, signs), signs)):
+        if _miss(cone, *net) <= 1e-8 * np.max(np.abs(cone.y)):
+            return net
+    return raw, signs
 
 
 def _miss(cone: Cone, v: np.ndarray, sigma: np.ndarray) -> float:

@@ -31,7 +31,7 @@ SAME = 1e-7  # distance of unit vectors that are one direction
 class Extremal:
     """The directions, fastest first. `way` is "faces" (all of them) or "frozen flow" (the attracting ones met by
     `samples` random starts per sign). `dead` is the share of starts, for + and -, whose neuron dies or rests unpulled;
-    `unsettled` lists neurons given that ended nowhere in the list."""
+    `unsettled` lists neurons given that ended nowhere in the list; `note` says why nobody is listed."""
 
     data: Data
     directions: tuple[Direction, ...]
@@ -40,6 +40,7 @@ class Extremal:
     dead: tuple[float, float]
     dead_neurons: tuple[int, ...] = ()
     unsettled: tuple[int, ...] = ()
+    note: str = ""
 
     @property
     def attracting(self) -> tuple[Direction, ...]:
@@ -102,8 +103,22 @@ def extremal(
     else:
         way, found = "frozen flow", basins
     result = Extremal(problem.data, tuple(sorted(found, key=lambda d: -d.rate)), way, samples, dead)
-    given = init is not None or not isinstance(data, Data)
-    return _who(result, problem) if given else result
+    if init is None and isinstance(data, Data):
+        return result
+    odd = _unbalanced(problem.init)
+    if odd is not None:
+        why = f"Who goes where is told for balanced neurons, |a_j| = |w_j|, and neuron {odd} is not."
+        return replace(result, note=why)
+    return _who(result, problem)
+
+
+def _unbalanced(init: Params) -> int | None:
+    """The first neuron with |a_j| != |w_j|."""
+    log_w, log_a = init.log_scales
+    with np.errstate(divide="ignore"):
+        gap = log_w + np.log(np.linalg.norm(init.w, axis=1)) - log_a - np.log(np.abs(init.a))
+    odd = np.flatnonzero(~(np.abs(gap) < 1e-13 * np.maximum(1.0, np.abs(log_w))))
+    return int(odd[0]) if len(odd) else None
 
 
 def _problem(data, init, drive, samples, seed) -> Problem:

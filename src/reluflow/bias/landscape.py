@@ -136,6 +136,10 @@ def _followed(sol, here: Landscape, seconds: float) -> Landscape:
 def around(state: State, log_t: float, samples: int | None) -> Landscape:
     """Everything about one state."""
     problem, D = state.problem, state.pulls
+    if problem.train != "both":
+        raise ValueError(
+            '`rf.bias.landscape` needs `train="both"`, got "first": with fixed output weights 0 is no saddle.'
+        )
     w, a = state.weights
     size = np.abs(a) * np.linalg.norm(w, axis=1)
     active = np.flatnonzero(size > SMALL * np.max(size)) if _matters(state) else np.zeros(0, int)

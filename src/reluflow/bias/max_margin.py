@@ -120,7 +120,7 @@ def max_margin(
     patterns="auto",
     most: int = MOST,
     samples: int = 4000,
-    seconds: float = 40.0,
+    seconds: float = 30.0,
     seed: int = 0,
     log_t=None,
 ) -> MaxMargin:

@@ -111,7 +111,7 @@ def min_norm(
     patterns="auto",
     most: int = MOST,
     samples: int = 4000,
-    seconds: float = 40.0,
+    seconds: float = 30.0,
     seed: int = 0,
 ) -> MinNorm:
     """The least |theta|^2 that fits `data` (or the data of a problem or run).

@@ -123,6 +123,8 @@ def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
             notes.append(f"The run ends at {share:.2g} of its first loss: the gap means little until it fits.")
     kern = None if problem.tailed else kernel(sol)
     directions = tried("early directions", lambda: extremal(sol, samples=samples))
+    if directions is not None and directions.note:
+        notes.append(directions.note)
     visited = tried("saddles", lambda: saddles(sol)) or ()
     size = norm_of(sol.final)
     return BiasReport(
