@@ -79,7 +79,7 @@ def hypergeometric(m: int, z):
         raise ValueError("`m` must not be 1: there the bound is explicit, and the implicit form divides by 0.")
     z = np.asarray(z, dtype=float)
     if m == 0:
-        return -np.log(np.abs(1.0 - z)) / z
+        return -np.where(z < 0.5, np.log1p(-np.minimum(z, 0.5)), np.log(np.abs(1.0 - z))) / z
     b, n = (1.0 - m) / (m + 1.0), np.arange(TERMS)
     below, beyond = (np.where(k, z, 1.0)[..., None] for k in (z < 0.5, z > 1.5))
     small = np.sum(b / (b + n) * np.where(below < 0.5, below, 0.0) ** n, axis=-1)

@@ -27,7 +27,8 @@ def check(run: Run) -> Report:
     after = s.T > 0
     T, l, slack = s.T[after], s.l[after], s.slack[after]
     decay = (1.0 - 0.5 * s.eta) ** T
-    low, high = (np.log(A + (v0 - A) * decay) for A in (a, 1.0))
+    with np.errstate(divide="ignore"):  # a step above 2 makes bounds negative
+        low, high = (np.log(np.maximum(A + (v0 - A) * decay, 0.0)) for A in (a, 1.0))
     claims = [
         worst("log v/v* over its lower bound", l, ">", low, slack, T),
         worst("log v/v* under its upper bound", l, "<", high, slack, T),
