@@ -1,7 +1,8 @@
-"""Pictures of runs, in one palette. Every function draws on the axes it is given and returns nothing else."""
+"""Pictures of runs and sweeps, in one palette. Every function but `picture` draws on the axes it is given."""
 
 from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, THEORY, sign_colours, style
 from reluflow.plot.run import directions, function, loss, norms
+from reluflow.plot.sweep import curve, heat, picture, scatter
 
 __all__ = [
     "DATA",
@@ -11,10 +12,14 @@ __all__ = [
     "PAPER",
     "PLUS",
     "THEORY",
+    "curve",
     "directions",
     "function",
+    "heat",
     "loss",
     "norms",
+    "picture",
+    "scatter",
     "sign_colours",
     "style",
 ]

@@ -1,0 +1,58 @@
+"""What a sweep costs beside its runs: five-point flows (t1 = 600, rtol 1e-6, width 60) over scales x seeds.
+
+    python -m benchmarks.sweep [POINTS]        10,000 unless told; 1,000 take about half a minute on two cores
+
+Points per second is by the wall clock, start of the workers included. Overhead per point is the time of all workers
+from the first task sent to the last file written, less what `solve` itself took, divided by the points.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import reluflow as rf
+from reluflow.sweep import load, sweep
+from reluflow.sweep.pool import cores
+
+SCALES = np.round(np.linspace(-10.0, -48.0, 20), 6).tolist()
+
+
+def main(points: int = 10_000) -> None:
+    experiment = rf.Experiment(
+        data={"kind": "five_points"},
+        init={"kind": "balanced", "width": 60},
+        method={"kind": "flow", "rtol": 1e-6},
+        solve={"t1": 600.0},
+    )
+    over = {"init.log_scale": SCALES, "init.seed": range(points // len(SCALES))}
+    marks = []
+    with tempfile.TemporaryDirectory() as home:
+        store, began = Path(home) / "sweep", time.perf_counter()
+        ds = sweep(
+            experiment, over, ["final.log_loss", "stats.seconds"], store=store, progress=lambda p: marks.append(p)
+        )
+        wall = time.perf_counter() - began
+        files = sum(1 for _ in store.glob("task-*"))
+        began = time.perf_counter()
+        again = load(store)
+        reading = time.perf_counter() - began
+    assert again["final.log_loss"].equals(ds["final.log_loss"])
+    workers, count = marks[-1].workers, ds["failed"].size
+    solving = float(ds["stats.seconds"].sum())
+    at_work = marks[-1].seconds - marks[0].seconds
+    overhead = (workers * at_work - solving) / count
+    print(f"{count:,} flows on {workers} workers ({cores()} cores): {wall:.1f} s, {int(ds['failed'].sum())} failed")
+    print(f"  points per second      {count / wall:.1f}   (target > 50)")
+    print(f"  overhead per point     {1e3 * overhead:.2f} ms   (target < 5; one flow: {1e3 * solving / count:.1f} ms)")
+    print(f"  tasks on disk          {files} files; read back in {reading:.2f} s")
+    per = ds["stats.seconds"].mean("init.seed").values
+    print("  ms per flow by scale   " + ", ".join(f"e^{s:g}: {1e3 * t:.0f}" for s, t in zip(SCALES[::4], per[::4])))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)

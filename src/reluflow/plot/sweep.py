@@ -1,0 +1,264 @@
+"""A sweep on one pair of axes: curves with quantile bands, scatter plots, heat maps; and a picture that chooses.
+
+Curves show the median over every other dimension, seeds above all, a dark band for the middle half and a light one for
+all; heat maps show the median. Points that failed, and quantities that never came, are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import numpy as np
+
+from reluflow.plot.palette import FAINT, INK, MINUS, PAPER, PLUS, THEORY, style
+
+LINES = (MINUS, PLUS, THEORY, INK, FAINT)
+BANDS = ((0.0, 1.0, 0.12), (0.25, 0.75, 0.25))  # quantiles from, to, and how dark
+
+# What axes are called; a name that is not here stands for itself.
+LABELS = {
+    "init.log_scale": "log(1/scale) of the start",
+    "init.width": "width",
+    "data.delta": "angle δ of the data",
+    "data.mu": "separation μ of the data",
+    "data.kappa": "κ of the data",
+    "data.n": "number of data",
+    "method.step": "step size of descent",
+    "method.rtol": "relative tolerance",
+    "solve.t1": "end time",
+    "final.loss": "final loss",
+    "final.log_loss": "log of the final loss",
+    "final.squared_norm": "|θ|² at the end",
+    "final.log_squared_norm": "log |θ|² at the end",
+    "final.log_moved": "log of |θ − θ₀| / |θ₀|",
+    "events.count": "events",
+    "stats.steps": "steps",
+    "time.half": "time to half the loss",
+    "time.aligned": "alignment time",
+    "phases.growth.0.half": "first saddle left at",
+    "phases.growth.1.half": "second saddle left at",
+    "phases.growth.2.half": "third saddle left at",
+    "compare.gap": "largest gap between outputs",
+    "compare.final_gap": "gap between outputs at the end",
+    "log_loss": "log of the loss",
+    "t": "time",
+}
+SIGNED = {"final.log_moved": ("lazy", "rich")}  # 0 is a border; what is below it, and above
+TURNED = ("init.log_scale",)  # drawn with the other sign
+
+
+def label(name: str) -> str:
+    """What an axis is called."""
+    return LABELS.get(name, name)
+
+
+def places(ds, name: str) -> np.ndarray:
+    """Where the values of a key stand on an axis."""
+    values = np.asarray(ds[name].values)
+    return -values if name in TURNED else values
+
+
+def curve(ax, ds, name: str, x: str, *, colour: str = INK, text: str | None = None, bands=BANDS) -> None:
+    """The median of `name` against the dimension (or the coordinate) `x`, with quantile bands over all the rest."""
+    at, table = _table(ds, name, x)
+    for low, high, dark in bands if table.shape[1] > 1 and len(at) else ():
+        edges = np.nanquantile(table, [low, high], axis=1)
+        ax.fill_between(at, *edges, color=colour, alpha=dark, lw=0)
+    marks = {"marker": "o", "ms": 3.5} if len(at) <= 40 else {}
+    ax.plot(at, np.nanmedian(table, axis=1) if len(at) else [], color=colour, label=text, **marks)
+
+
+def _table(ds, name: str, x: str) -> tuple[np.ndarray, np.ndarray]:
+    """Places along x, increasing, and one row of values for each; rows with nothing finite are left out."""
+    along = ds[x].dims[0]
+    rest = [d for d in ds[name].dims if d != along]
+    values = ds[name].transpose(along, *rest).values
+    table, at = values.reshape(len(values), -1), places(ds, x)
+    order = np.argsort(at, kind="stable")
+    at, table = at[order], np.where(np.isfinite(table[order]), table[order], np.nan)
+    some = np.any(np.isfinite(table), axis=1)
+    return at[some], table[some]
+
+
+def scatter(ax, ds, name: str, x: str, *, colour: str = INK, text: str | None = None) -> None:
+    """One dot per point of a list, random or Latin design."""
+    ax.scatter(places(ds, x), ds[name].values, s=14, color=colour, alpha=0.6, lw=0, label=text)
+
+
+def heat(ax, ds, name: str, x: str, y: str, *, centre: float | None = None):
+    """The median of `name` over all dimensions but x and y, as coloured cells; returns them for a colour bar.
+
+    `centre` is a border: it has the paper's colour, blue is below it and red above, and a dashed line follows it.
+    """
+    from matplotlib.colors import LinearSegmentedColormap, Normalize, TwoSlopeNorm
+
+    rest = [d for d in ds[name].dims if d not in (x, y)]
+    values = ds[name].where(np.isfinite(ds[name])).median(rest).transpose(y, x)
+    values = values.assign_coords({x: places(ds, x), y: places(ds, y)}).sortby([x, y])
+    grid = values.values
+    low, high = float(np.nanmin(grid)), float(np.nanmax(grid))
+    across, up = _axis(ax, "x", values[x].values, label(x)), _axis(ax, "y", values[y].values, label(y))
+    bordered = centre is not None and low < centre < high
+    norm = TwoSlopeNorm(float(centre or 0.0), low, high) if bordered else Normalize(low, high)
+    ends = [MINUS, PAPER, PLUS] if bordered else [INK, MINUS, "#9fd0c8", "#f6e7a8"]
+    colours = LinearSegmentedColormap.from_list(name, ends)
+    cells = ax.pcolormesh(_edges(*across), _edges(*up), grid, cmap=colours, norm=norm)
+    if bordered and min(grid.shape) > 1:
+        ax.contour(across[0], up[0], grid, [centre], colors=INK, linewidths=1.4, linestyles="dashed")
+    for side in ("left", "bottom"):
+        ax.spines[side].set_visible(False)
+    return cells
+
+
+def _axis(ax, way: str, values: np.ndarray, text: str) -> tuple[np.ndarray, bool]:
+    """Sets one axis up; returns the centres of the cells and whether they are spaced by ratios. Texts are numbered."""
+    getattr(ax, f"set_{way}label")(text)
+    if values.dtype.kind not in "iuf":
+        getattr(ax, f"set_{way}ticks")(range(len(values)), list(values))
+        return np.arange(float(len(values))), False
+    if geometric(values):
+        getattr(ax, f"set_{way}scale")("log")
+        if values.dtype.kind in "iu" and len(values) <= 12:
+            getattr(ax, f"set_{way}ticks")(values, [str(v) for v in values])
+            getattr(ax, f"{way}axis").minorticks_off()
+        return values.astype(float), True
+    return values.astype(float), False
+
+
+def geometric(values) -> bool:
+    """Whether values are better told apart by their ratios: positive, over more than a factor 8, not evenly spaced."""
+    values = np.unique(np.asarray(values, float))
+    if len(values) < 3 or values[0] <= 0 or values[-1] < 8 * values[0]:
+        return False
+    return bool(np.ptp(np.diff(np.log(values))) < np.ptp(np.diff(values)) / np.mean(np.diff(values)))
+
+
+def _edges(centres: np.ndarray, ratios: bool) -> np.ndarray:
+    """Borders of cells halfway between their centres."""
+    at = np.log(centres) if ratios else centres
+    step = np.diff(at) if len(at) > 1 else np.ones(1)
+    edges = np.r_[at[0] - step[0] / 2, at[:-1] + step / 2 if len(at) > 1 else [], at[-1] + step[-1] / 2]
+    return np.exp(edges) if ratios else edges
+
+
+# A picture that chooses -----------------------------------------------------------------------------------------------
+
+
+def picture(ds, names=None, *, title: str = ""):
+    """A figure of a sweep: a heat map where two keys besides the seeds vary, else curves; `names` default to the first.
+
+    Trajectories are drawn over time. Names that share an axis share a picture.
+    """
+    from matplotlib.figure import Figure
+
+    names = list(names or json.loads(ds.attrs["keep"])[:1])
+    for name in names:
+        if name not in ds or ds[name].dtype.kind != "f":
+            numbers = [str(k) for k, v in ds.data_vars.items() if v.dtype.kind == "f" and k != "seconds"]
+            raise ValueError(
+                f"`{name}` must be a number that the sweep kept, got another: there is {', '.join(numbers)}."
+            )
+    with style():
+        fig = Figure(figsize=(7.2, 4.4), layout="constrained")
+        ax = fig.subplots()
+        keys = [d for d in ds["failed"].dims if not d.endswith(".seed")]
+        if "frame" in ds[names[0]].dims:
+            _paths(ax, ds, names, keys)
+        elif keys == ["point"]:
+            _dots(ax, ds, names)
+        elif len(keys) == 2 and len(names) == 1:
+            centre = 0.0 if names[0] in SIGNED else None
+            cells = heat(ax, ds, names[0], *keys, centre=centre)
+            fig.colorbar(cells, ax=ax, label=label(names[0])).outline.set_visible(False)
+            if centre is not None:
+                _named_sides(ax, cells.get_array(), SIGNED[names[0]])
+        else:
+            _curves(ax, ds, names, keys)
+        if title:
+            ax.set_title("\n".join(textwrap.wrap(title, 66)))
+    return fig
+
+
+def _named_sides(ax, grid, sides: tuple[str, str]) -> None:
+    """Writes what is below the border and above it into the lowest and the highest corner of the map."""
+    corners = {(0, 0): (0.04, 0.05), (0, -1): (0.96, 0.05), (-1, 0): (0.04, 0.95), (-1, -1): (0.96, 0.95)}
+    for text, find in zip(sides, (min, max)):
+        x, y = corners[find(corners, key=lambda at: grid[at])]
+        ax.text(x, y, text, transform=ax.transAxes, ha="left" if x < 0.5 else "right",
+                va="bottom" if y < 0.5 else "top", weight="bold", color=PAPER)  # fmt: skip
+
+
+def _curves(ax, ds, names: list[str], keys: list[str]) -> None:
+    """Each name against the first key; a second key gives one curve for each of its values."""
+    x = keys[0] if keys else ds["failed"].dims[0]
+    if len(keys) > 1:
+        for k, value in enumerate(ds[keys[1]].values[: len(LINES)]):
+            one = ds.isel({keys[1]: [k]})
+            curve(ax, one, names[0], x, colour=LINES[k], text=f"{label(keys[1])} {value:g}")
+    else:
+        for name, colour in zip(names, LINES):
+            curve(ax, ds, name, x, colour=colour, text=label(name) if len(names) > 1 else None)
+    _axis(ax, "x", places(ds, x), label(x))
+    _upright(ax, names)
+    for line in ax.lines:
+        _with_slope(ax, line)
+    if any(not str(line.get_label()).startswith("_") for line in ax.lines):
+        ax.legend()
+
+
+def _with_slope(ax, line) -> None:
+    """Adds the least-squares slope to a curve's name if the curve, as drawn, is a line to 2% of its height."""
+    x, y = (np.asarray(v, float) for v in line.get_data())
+    ratios = ax.get_xscale() == "log", ax.get_yscale() == "log"
+    x, y = (np.log(v) if r else v for v, r in zip((x, y), ratios))
+    if len(x) < 4 or np.ptp(y) == 0:
+        return
+    slope, height = np.polyfit(x, y, 1)
+    if np.max(np.abs(y - slope * x - height)) > 0.02 * np.ptp(y):
+        return
+    what = f"{slope:+.2f} for each factor e" if ratios == (True, False) else f"slope {slope:.4g}"
+    name = str(line.get_label())
+    line.set_label(what if name.startswith("_") else f"{name} ({what})")
+
+
+def _paths(ax, ds, names: list[str], keys: list[str]) -> None:
+    """Trajectories over time: one band for each value of the first key."""
+    if "log_t" not in ds.coords:
+        raise ValueError("Trajectories must share their times to be drawn together, got others: give `solve.t1`.")
+    late = float(ds["log_t"].max()) > 30
+    x = "log_t" if late else "t"
+    values = ds[keys[0]].values[: len(LINES)] if keys else [None]
+    for k, value in enumerate(values):
+        one = ds if value is None else ds.isel({keys[0]: [k]})
+        one = one if set(one[names[0]].dims) <= {"frame", *ds["failed"].dims} else one.isel(datum=0)
+        text = None if value is None else f"{label(keys[0])} {value:g}"
+        curve(ax, one, names[0], x, colour=LINES[k], text=text)
+    ax.set_xlabel("log of time" if late else "time")
+    _upright(ax, names)
+    if keys:
+        ax.legend()
+
+
+def _dots(ax, ds, names: list[str]) -> None:
+    x = next(k for k, c in ds.coords.items() if c.dims == ("point",) and k != "point" and c.dtype.kind in "iuf")
+    for name, colour in zip(names, LINES):
+        scatter(ax, ds, name, str(x), colour=colour, text=label(name))
+    _axis(ax, "x", places(ds, str(x)), label(str(x)))
+    _upright(ax, names)
+    if len(names) > 1:
+        ax.legend()
+
+
+def _upright(ax, names: list[str]) -> None:
+    """The vertical axis: logarithmic over two decades of positive numbers, or a factor 8 where the other one is."""
+    seen = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.lines]) if ax.lines else np.zeros(0)
+    seen = seen[np.isfinite(seen)]
+    far = 8 if ax.get_xscale() == "log" else 100
+    if len(seen) and seen.min() > 0 and seen.max() > far * seen.min():
+        ax.set_yscale("log")
+    ax.set_ylabel(label(names[0]) if len(names) == 1 else "time" if all(_is_time(n) for n in names) else "")
+
+
+def _is_time(name: str) -> bool:
+    return name.startswith(("time.", "phases.")) and not name.endswith(("count", "loss"))

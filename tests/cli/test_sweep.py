@@ -1,0 +1,120 @@
+"""The command `sweep`: what it prints, what it writes, how it exits."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from reluflow.cli import main
+from reluflow.sweep import load
+
+TOML = """\
+# Two points over two scales.
+[data]
+kind = "two_points"
+[init]
+kind = "balanced"
+width = 6
+[solve]
+t1 = 2.0
+[sweep]
+keep = ["final.log_loss", "stats.steps"]
+[sweep.over]
+"init.log_scale" = [-2.0, -4.0]
+"init.seed" = [0, 1, 2]
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.toml").write_text(TOML)
+    return tmp_path
+
+
+def reluflow(*arguments: str) -> int:
+    """The exit status of a command."""
+    with pytest.raises(SystemExit) as left:
+        main([str(a) for a in arguments])
+    return int(left.value.code or 0)
+
+
+def test_a_file_is_swept_stored_and_summed_up(here, capsys):
+    assert reluflow("sweep", "my.toml", "--workers", "0") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    for word in ("6 (2 init.log_scale x 3 init.seed)", "6 reached", "final.log_loss", "saved"):
+        assert word in said
+    (store,) = (here / "runs").iterdir()
+    ds = load(store)
+    assert store.name == f"my-{ds.attrs['key'][:8]}"
+    assert ds["final.log_loss"].shape == (2, 3)
+
+
+def test_an_interrupted_sweep_is_resumed_and_says_nothing_twice(here, capsys):
+    assert reluflow("sweep", "my.toml", "--workers", "0", "--out", "s") == 0
+    before = load("s")
+    sorted((here / "s").glob("task-*"))[0].unlink()
+    assert reluflow("sweep", "my.toml", "--workers", "0", "--out", "s") == 2
+    assert "add `--resume`" in capsys.readouterr().err
+    assert reluflow("sweep", "my.toml", "--workers", "0", "--out", "s", "--resume") == 0
+    np.testing.assert_array_equal(load("s")["final.log_loss"], before["final.log_loss"])
+    assert reluflow("sweep", "my.toml", "--workers", "0", "--out", "s", "--resume", "--set", "init.width=7") == 2
+    assert "`init.width` = 6 instead of 7" in " ".join(capsys.readouterr().err.split())
+
+
+def test_failures_are_counted_and_named_with_their_first_point(here, capsys):
+    arguments = ["--over", "solve.t1=[2.0, -1.0]", "--over", "init.seed=[0, 1]", "--workers", "0", "--out", "s"]
+    assert reluflow("sweep", "my.toml", *arguments, "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["points"], said["failed"]) == (8, 4)
+    (reason,) = said["reasons"]
+    assert "`t1` must be positive" in reason["reason"] and reason["points"] == 4
+    assert reason["first"] == "init.log_scale = -2, init.seed = 0, solve.t1 = -1"
+
+
+def test_a_table_and_a_picture_are_written_when_asked(here):
+    arguments = ["--workers", "0", "--table", "t.csv", "--plot", "p.png", "--show", "stats.steps"]
+    assert reluflow("sweep", "my.toml", *arguments) == 0
+    with open("t.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    ds = load(next((here / "runs").iterdir()))
+    assert [float(r["final.log_loss"]) for r in rows] == ds["final.log_loss"].values.ravel().tolist()
+    assert (here / "p.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_random_designs_are_drawn_on_the_command_line(here, capsys):
+    over = ["--over", "init.log_scale=[-9.0, -1.0]", "--over", "init.seed=[0, 999]"]
+    plan = ["--design", "latin", "--points", "5", "--seed", "3", "--workers", "0", "--out", "s"]
+    assert reluflow("sweep", "my.toml", *over, *plan) == 0
+    ds = load("s")
+    assert sorted(np.floor((ds["init.log_scale"].values + 9.0) / 8.0 * 5)) == [0, 1, 2, 3, 4]
+    assert json.loads(ds.attrs["design"]) == "latin"
+
+
+def test_quantities_are_listed(capsys):
+    assert reluflow("sweep", "--quantities") == 0
+    said = capsys.readouterr().out
+    assert "final.log_loss" in said and "time.aligned" in said
+
+
+def test_the_dashboard_is_told_and_workers_give_the_same_numbers(here, capsys):
+    assert reluflow("sweep", "my.toml", "--workers", "0", "--out", "here") == 0
+    assert reluflow("sweep", "my.toml", "--workers", "1", "--out", "there") == 0
+    assert "watch them at http://127.0.0.1:" in capsys.readouterr().err
+    np.testing.assert_array_equal(load("here")["final.log_loss"], load("there")["final.log_loss"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["sweep", "none.toml"], "`none.toml` must be an experiment in TOML"),
+        (["sweep", "my.toml", "--keep", "final.los"], "`final.los` is not a quantity to keep: did you mean"),
+        (["sweep", "my.toml", "--scheduler", "tcp://127.0.0.1:1"], "A Dask scheduler must answer at"),
+        (["sweep", "my.toml", "--over", "init.seed"], "must look like key=value"),
+    ],
+)
+def test_mistakes_are_one_sentence(here, capsys, monkeypatch, arguments, sentence):
+    monkeypatch.setattr("reluflow.sweep.pool.CONNECT", 0.5)
+    assert reluflow(*arguments) == 2
+    assert sentence in capsys.readouterr().err
