@@ -57,8 +57,9 @@ def test_assumption_1_holds_on_orthonormal_rows_and_names_the_pair_that_breaks_i
 
 
 def test_orthogonal_rows_of_other_norms_break_only_the_norm_part_of_assumption_1():
-    report = check("assumption1", TWO)
-    assert verdicts(report) == ["holds within slack", "violated"]
+    assert verdicts(check("assumption1", ORTHONORMAL, form="printed")) == ["holds within slack"] * 2
+    report = check("assumption1", TWO, form="printed")
+    assert verdicts(report) == ["holds within slack", "violated"] and check("assumption1", TWO).ok
     assert any("boursier2022.norms" in note for note in report.notes)
 
 
@@ -108,6 +109,13 @@ def test_the_probability_of_assumption_3_is_wrong_for_inputs_that_are_not_orthog
 def test_alpha_bounds_the_pull_without_one_label_and_the_printed_one_does_not(name):
     assert check("alpha", name).ok and check("alpha", name).applies
     assert not check("alpha", name, form="printed").ok
+
+
+def test_alpha_does_not_bound_pulls_that_cancel():
+    # Two positive inputs at 150 degrees: each alone pulls harder than both.
+    angle = np.deg2rad([0.0, 150.0, 270.0])
+    data = rf.Data(np.column_stack([np.cos(angle), np.sin(angle)]), [1.0, 1.0, -0.3])
+    assert not rf.check("boursier2022.alpha", data).ok
 
 
 def test_two_equal_labels_give_the_three_values_of_alpha():
@@ -161,6 +169,14 @@ def test_lemma_16_holds_corrected_and_fails_as_printed():
     )
 
 
+def test_lemma_16_notices_a_function_that_grows_faster(monkeypatch):
+    from reluflow.papers.boursier2022 import lemma16
+
+    true = lemma16._log_largest
+    monkeypatch.setattr(lemma16, "_log_largest", lambda a, b, c, f0, t: true(a, b, c, f0, t) + 0.01)
+    assert not rf.check("boursier2022.lemma16").ok
+
+
 def test_the_conditions_of_the_printed_proof_have_the_handbook_s_sizes():
     found = thresholds(Constants(subject(ORTHONORMAL).problem))
     expected = {"C7": -774, "C11": -27401, "C13": -14114}
@@ -171,7 +187,12 @@ def test_the_conditions_of_the_printed_proof_have_the_handbook_s_sizes():
     assert {k: round(found[k]) for k in expected} == expected
 
 
-def test_the_scale_is_judged_condition_by_condition_and_depends_on_the_draw():
-    report = check("scale", TWO)
-    assert [claim(report, f"{k}:").verdict for k in ("C5", "C6", "C7")] == ["holds", "holds", "violated"]
-    assert not check("scale", ORTHONORMAL, form="printed").ok
+def test_the_scale_is_judged_condition_by_condition():
+    met = {h.text.split(":")[0]: h.verdict for h in check("scale", TWO).hypotheses}
+    assert (met["C5"], met["C6"], met["C7"]) == ("holds", "holds", "violated")
+
+
+@pytest.mark.parametrize("on", [TWO, ORTHONORMAL])
+def test_the_proof_s_lambda_star_depends_on_the_draw_and_on_a_power_of_the_width(on):
+    assert check("scale", on).ok
+    assert verdicts(check("scale", on, form="printed")) == ["violated", "violated"]

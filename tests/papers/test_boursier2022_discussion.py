@@ -57,6 +57,10 @@ def test_the_figures_count_iterations_on_the_mean_square():
     assert not printed.ok and printed.claims[0].measured == pytest.approx(9986, abs=20)
 
 
+def test_another_scale_does_not_have_the_figure_s_iterations():
+    assert not check("loss_scale", "two points, 1e-60").ok
+
+
 def test_descent_leaves_the_saddle_at_the_iteration_the_formula_gives():
     # 4.3 predicts the loss drops of descent within 7 iterations: step 1e-3 on 2L is 2e-3 on L.
     problem = subject("two points, as Figure 2").problem

@@ -8,13 +8,15 @@ from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022._constants import EPS, worst_cosine
 
 needs = "data"
+forms = ("corrected", "printed")
 
 
-def check(data) -> Report:
-    r"""Claim: $\langle x_k, x_{k'}\rangle = 1_{k=k'}$, split into the largest $|\cos|$ (with its pair) and the norms.
+def check(data, form="corrected") -> Report:
+    r"""Claim: $\langle x_k, x_{k'}\rangle = 0$ for $k \ne k'$, the largest $|\cos|$ with its pair. Printed:
+    orthonormal, norms 1 too.
 
-    Slack: (n + d) roundings, those of an inner product of d terms and of a computed basis of n rows. The notes say what
-    still holds where the claim fails: norms alone may differ (E11), small angles may be traded for lambda.
+    Norms may differ, with what that changes (E11). Slack: (n + d) roundings, those of an inner product of d terms and
+    of a computed basis of n rows. The notes say what still holds where the claim fails.
     """
     cos, pair = worst_cosine(data.x)
     size = np.linalg.norm(data.x, axis=1)
@@ -35,11 +37,14 @@ def check(data) -> Report:
         )
     if data.n > data.d:
         notes.append(f"{data.n} rows in R^{data.d} cannot be orthogonal: at most {data.d} can.")
+    claims = [
+        Claim("orthogonal rows, max |cos|", cos, "<=", 0.0, slack=rounding, at=pair),
+        Claim("unit rows, max ||x_k| - 1|", abs(size[k] - 1.0), "<=", 0.0, slack=rounding, at=k),
+    ]
     return Report(
         name="boursier2022.assumption1",
-        claims=[
-            Claim("orthogonal rows, max |cos|", cos, "<=", 0.0, slack=rounding, at=pair),
-            Claim("unit rows, max ||x_k| - 1|", abs(size[k] - 1.0), "<=", 0.0, slack=rounding, at=k),
-        ],
+        claims=claims if form == "printed" else claims[:1],
+        constants={"least norm": float(size.min()), "largest norm": float(size.max())},
+        form=form,
         notes=notes,
     )
