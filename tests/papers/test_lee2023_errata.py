@@ -30,7 +30,7 @@ def test_errata_are_labelled_once_and_name_checks_that_exist():
 def test_e1_and_e2_theorem_3_8_as_printed(m, start):
     printed = fails_as_printed("theorem3_8", flow(m, start))
     assert len(printed.violated) == 2  # the second term of the implicit form, and the sign in (15)
-    residual = [c for c in printed.claims if "residual" in c.text][0]
+    residual = next(c for c in printed.claims if "residual" in c.text)
     assert residual.measured > 1e-3
 
 

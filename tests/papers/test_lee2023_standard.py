@@ -48,7 +48,7 @@ def test_claims_are_judged_also_far_below_rounding():
     assert violated("theorem3_8", broken)
 
 
-# What a broken run looks like. A flow's frames are arrays and its times between frames a function; both can be replaced.
+# What a broken run looks like. Frames are arrays, times between frames a function, and both can be replaced.
 
 
 def told_as(run, **problem):
@@ -246,5 +246,5 @@ def test_descent_results_say_so_when_given_a_flow_and_the_reverse():
     with pytest.raises(TypeError, match="about gradient descent"):
         rf.check("lee2023.theorem_a1", flow(0, 1.0))
     assert not rf.check("lee2023.theorem3_3", descent(0, 1.0)).applies
-    with pytest.raises(TypeError, match="a run of rf.single.solve"):
+    with pytest.raises(TypeError, match=r"a run of rf\.single\.solve"):
         rf.check("lee2023.theorem3_3", 3)

@@ -1,0 +1,115 @@
+"""Plain gradient descent on a deep network, and how the norms of its layers moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from reluflow._checks import number, one_of, whole
+from reluflow.data.core import Data
+from reluflow.deep.network import Network, backward
+from reluflow.outcome import Outcome, SolveError
+
+FRAMES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One training: frames at `iteration`, with the loss (1/2n) sum (f - y)^2 and the norm of every layer (a column
+    each).
+    """
+
+    start: Network
+    final: Network
+    step: float
+    iteration: np.ndarray
+    loss: np.ndarray
+    norms: np.ndarray
+    outcome: Outcome
+
+    @property
+    def norm(self) -> np.ndarray:
+        """Of all parameters together."""
+        return np.sqrt(np.sum(self.norms**2, axis=1))
+
+    @property
+    def t_end_text(self) -> str:
+        return f"{self.iteration[-1] * self.step:.6g}"
+
+    def legs(self, values: np.ndarray | None = None, *, ignore: float = 1e-3) -> tuple[int, ...]:
+        """The monotone legs of the total norm, or of `values`: (-1, 1) is a fall and then a rise, (1,) a rise alone.
+
+        A reversal counts once it is larger than `ignore` times the whole range of the curve.
+        """
+        curve = np.asarray(self.norm if values is None else values, dtype=float)
+        threshold = ignore * float(np.ptp(curve))
+        legs: list[int] = []
+        low = high = curve[0]
+        for v in curve[1:]:
+            low, high = min(low, v), max(high, v)
+            way = legs[-1] if legs else 0
+            if way <= 0 and v - low > threshold:
+                legs.append(1)
+                high = v
+            elif way >= 0 and high - v > threshold:
+                legs.append(-1)
+                low = v
+        return tuple(legs)
+
+    def __repr__(self) -> str:
+        ends = f"norm {self.norm[0]:.6g} -> {self.norm[-1]:.6g}, loss {self.loss[0]:.6g} -> {self.loss[-1]:.6g}"
+        return f"Run({self.start!r}, {self.iteration[-1]} iterations of step {self.step:g}: {ends})"
+
+
+def train(
+    network: Network,
+    data: Data,
+    *,
+    step: float,
+    iterations: int,
+    every: int | None = None,
+    dtype: str = "float64",
+    progress: Callable[[int], None] | None = None,
+) -> Run:
+    """Full-batch gradient descent on the square loss, `iterations` times, keeping every `every`-th frame (1000 if
+    left out).
+
+    `dtype="float32"` halves the work; losses and norms are summed in float64. `progress` is called with the iteration
+    at every frame. A run whose numbers overflow raises `rf.SolveError`, with what there is in `.solution`.
+    """
+    if not isinstance(network, Network):
+        raise TypeError(f"`network` must be an rf.deep.Network, got {type(network).__name__}: try `rf.deep.init(...)`.")
+    if not isinstance(data, Data):
+        raise TypeError(f"`data` must be an rf.Data, got {type(data).__name__}: write `rf.Data(x, y)`.")
+    if data.d != network.widths[0]:
+        raise ValueError(f"`network` must take the data's {data.d} inputs, got widths {network.widths}.")
+    number("step", step, rule="positive and finite", ok=lambda v: 0 < v < np.inf, hint="the papers use about 1e-3")
+    whole("iterations", iterations, least=1, hint="one is the least")
+    one_of("dtype", dtype, ("float64", "float32"))
+    every = max(1, iterations // FRAMES) if every is None else whole("every", every, least=1, hint="1 keeps all")
+    weights = [w.astype(dtype) for w in network.weights]
+    x, y = data.x.astype(dtype), data.y.astype(dtype)
+    kept: list[tuple[float, ...]] = []
+    finite = True
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(iterations + 1):
+            loss, grads = backward(weights, x, y)
+            finite = bool(np.isfinite(loss))
+            if not finite:
+                break
+            if k % every == 0 or k == iterations:
+                kept.append((k, loss, *(float(np.linalg.norm(w.astype(np.float64))) for w in weights)))
+                if progress is not None:
+                    progress(k)
+            if k < iterations:
+                for w, g in zip(weights, grads):
+                    w -= np.asarray(step, dtype) * g
+    rows = np.array(kept) if kept else np.zeros((1, 2 + network.depth))
+    final = Network(tuple(weights)) if finite else network
+    outcome = Outcome.REACHED if finite else Outcome.NOT_FINITE
+    run = Run(network, final, float(step), rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2:], outcome)
+    if not finite:
+        raise SolveError(run)
+    return run
