@@ -41,12 +41,15 @@ def test_the_interpolant_passes_through_the_data_at_any_scale():
     assert rf.bias.kernel(tiny).residual < 1e-11
 
 
-@pytest.mark.parametrize("seed", [0, 3, 4])
-def test_figure_5_ends_near_the_kernel_interpolant_and_figure_4_nowhere_near(seed):
-    # Measured for seeds 0, 3, 4: 0.022, 0.023, 0.028 of the way at scale 10, and 0.95, 0.64, 0.83 at 1e-4.
-    lazy, rich = (rf.bias.kernel(p).distance(rf.solve(p)) for p in (five(10.0, seed), five(1e-4, seed)))
-    assert lazy < 0.05
-    assert rich > 0.5
+def test_figure_5_ends_near_the_kernel_interpolant_and_figure_4_nowhere_near():
+    # Measured, seeds 0 to 5, as shares of the way from f_0: 0.022, 0.336, 0.074, 0.023, 0.028, 0.031 at scale 10, and
+    # 0.95, 0.64, 0.70, 0.64, 0.83, 0.80 at 1e-4. Seed 1 happens to start near its interpolant.
+    distances = [
+        [rf.bias.kernel(p).distance(rf.solve(p)) for p in (five(10.0, seed), five(1e-4, seed))] for seed in range(6)
+    ]
+    lazy, rich = np.array(distances).T
+    assert np.max(lazy) < np.min(rich)
+    assert np.median(lazy) < 0.1 * np.median(rich)
 
 
 def test_a_network_that_starts_at_zero_gets_lazier_with_its_scale():

@@ -142,8 +142,12 @@ def test_figure_6_origin_middle_and_last_plateau_are_strict_saddles():
     pytest.importorskip("torch")
     data = rf.data.teacher(75, 150, 6, torch_seed=4)
     problem = rf.Problem(data, rf.init.balanced(200, 150, log_scale=float(np.log(1e-20 / np.sqrt(200 * 150))), seed=0))
-    sol = rf.solve(problem, rf.Descent(step=8e-3), 150.0)
+    sol = rf.solve(problem, rf.Descent(step=8e-3), 400.0)
     assert rf.bias.landscape(sol, 60.0, samples=0).kind == "strict saddle"
+    last = rf.bias.landscape(sol, 400.0)
+    assert last.kind == "strict saddle"
+    assert 2 * last.loss == pytest.approx(2.3e-5, abs=1e-6)  # one sample of 75 is still unfitted
+    assert last.places[0].rate == pytest.approx(-last.bottom, rel=1e-2)
     now = sol.at(150.0)
     size = now.log_scales[0]
     plus, minus = np.flatnonzero((now.a > 0) & (size > np.log(1e-3))), np.flatnonzero(now.a < 0)
