@@ -172,15 +172,14 @@ def test_residuals_show_a_network_that_is_not_optimal():
     assert some.lower <= every.value  # what is left of its dual once feasible on every cell
 
 
-def test_a_trained_networks_patterns_make_the_value_at_most_its_own_norm():
+@pytest.mark.parametrize("log_scale", [-11.0, -46.0])
+def test_among_the_patterns_it_ends_in_the_flows_limit_of_vanishing_scale_is_the_minimum(log_scale):
     data = rf.data.five_points()
-    sol = rf.solve(rf.Problem(data, rf.init.balanced(60, 2, log_scale=-11.0, seed=0)))
-    assert sol.loss[-1] < 1e-15
-    own = sol.final.w @ data.x.T > 0
-    found = rf.bias.min_norm(data, patterns=own)
-    assert found.value <= squared_norm(sol.final) * (1 + 1e-6)  # the run fits to the square root of its loss
-    # Among its own patterns the flow's limit of vanishing scale is the minimum: |theta|^2 there [numerics, section 5].
-    assert found.value == pytest.approx(17.2950496085, abs=1e-9)
+    sol = rf.solve(rf.Problem(data, rf.init.balanced(60, 2, log_scale=log_scale, seed=0)))
+    live = sol.log_norm[-1] > np.log(1e-2)  # the others' bits on held surfaces are rounding
+    found = rf.bias.min_norm(data, patterns=sol.bits_at(sol.t[-1])[live] > 0.5)
+    assert found.value == pytest.approx(17.2950496085, abs=1e-9)  # |theta|^2 of the limit [numerics, section 5]
+    assert found.value <= squared_norm(sol.final) * (1 + 1e-8)  # the run fits to the square root of its loss
     assert rf.bias.min_norm(data, network=sol, patterns="sampled", samples=300).value <= found.value * (1 + 1e-8)
 
 
