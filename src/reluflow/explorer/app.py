@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ def make(start: dict | None = None, recorded: bytes | None = None, *, host="127.
     desk, court, files = Desk(), Court(), assets()
 
     def asset(request):
-        name = request.path_params.get("name") or "index.html"
+        name = request.path_params.get("name", "index.html")
         if name not in files:
             raise HTTPException(404, "There is no such page.")
         return Response(files[name], media_type=TYPES[name.rsplit(".", 1)[-1]])
@@ -164,12 +165,14 @@ def solved(desk: Desk, ticket, asked: dict) -> bytes:
     from reluflow.explorer import wire
     from reluflow.explorer.frames import picture
 
+    began = time.perf_counter()
     draft = asked.get("draft") is True
     experiment = spec.experiment(asked.get("experiment"), draft=draft)
     sol = desk.solved(experiment, ticket)
     ticket.check()
     header, arrays = picture(sol, draft=draft)
-    return wire.encode({**header, "key": experiment.key, "t1": experiment["solve"].get("t1")}, arrays)
+    more = {"key": experiment.key, "t1": experiment["solve"].get("t1"), "spent": time.perf_counter() - began}
+    return wire.encode({**header, **more}, arrays)
 
 
 def overlaid(desk: Desk, ticket, asked: dict) -> bytes:

@@ -43,7 +43,7 @@ PRESETS = [
         "Two classes in the plane. Neurons enter the cones S+ and S− or die, long before the loss moves.",
         {"kind": "toy_plane"},
         mode="plane",
-        log_scale=-14.0,
+        log_scale=-40.0,
         loss="exponential",
     ),
     _preset(

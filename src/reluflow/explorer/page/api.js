@@ -4,7 +4,7 @@ import { Run } from "./run.js";
 import { copy, store, tell } from "./store.js";
 
 const page = Math.random().toString(36).slice(2, 12) + Math.random().toString(36).slice(2, 8);
-let number = 0, running = null, waiting = false, rest = 0;
+let number = 0, running = null, waiting = false, rest = 0, due = false;
 const REST = 160, PATIENCE = 400;
 
 async function post(path, body, signal) {
@@ -29,9 +29,11 @@ export function changed(moving = false) {
   clearTimeout(rest);
   if (moving) {
     waiting = true;
+    // A whole run that is no longer wanted makes way at once, a draft after a while.
+    if (running && (!running.quick || performance.now() - running.began > PATIENCE)) { running.stop.abort(); running = null; }
     if (!running) draft();
-    else if (performance.now() - running.began > PATIENCE) { running.stop.abort(); running = null; draft(); }
-    rest = setTimeout(whole, REST + 100);
+    due = true;
+    rest = setTimeout(whole, REST);
   } else whole();
 }
 
@@ -43,13 +45,13 @@ async function draft() {
 }
 
 async function whole() {
-  waiting = false;
+  waiting = due = false;
   if (running) { running.stop.abort(); running = null; }
-  if (await solve(false)) { judge(); overlay(); }
+  if ((await solve(false)) && !waiting && !due) { judge(); overlay(); }
 }
 
 async function solve(quick) {
-  const mine = (running = { stop: new AbortController(), began: performance.now(), number: ++number });
+  const mine = (running = { stop: new AbortController(), began: performance.now(), number: ++number, quick });
   try {
     const reply = await post("/api/solve", { number: mine.number, draft: quick, experiment: store.experiment }, mine.stop.signal);
     if (!reply.headers.get("content-type").includes("octet-stream")) return false;
@@ -65,6 +67,9 @@ async function solve(quick) {
   }
 }
 
+// Whether nothing is being asked or about to be.
+export const idle = () => !running && !waiting && !due;
+
 // A new run takes the place of the old one at the same moment of its story.
 export function show(run) {
   const was = store.run ? store.run.pos(store.clock, store.index) : 0;
@@ -76,7 +81,7 @@ export function show(run) {
   tell("run");
 }
 
-async function judge() {
+export async function judge() {
   const mine = number;
   store.judging = true; store.laws = []; store.known = null;
   tell("laws");

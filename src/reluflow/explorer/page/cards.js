@@ -116,6 +116,6 @@ function aboutNeuron(j) {
 }
 
 function aboutDatum(i) {
-  const { run } = store, k = run.near(store.index), x = [...run.x.subarray(i * run.d, i * run.d + run.d)];
+  const { run } = store, k = run.near(store.index), d = run.x.length / run.n, x = [...run.x.subarray(i * d, i * d + d)];
   return [el("b", {}, `point ${i + 1}`), table([["x", x.slice(0, run.bias ? 1 : 4).map((v) => g(v, 4)).join(", ")], ["y", g(run.y[i], 4)], ["f(x)", g(run.outputs[k * run.n + i], 6)]])];
 }

@@ -131,7 +131,7 @@ export function status() {
   if (!box || !run) return;
   const took = run.seconds < 1 ? `${(1e3 * run.seconds).toFixed(0)} ms` : `${run.seconds.toFixed(1)} s`;
   const odd = run.non_unique ? `, ${run.non_unique} not unique` : "";
-  box.textContent = `${run.steps.toLocaleString("en")} ${run.descent ? "iterations" : "steps"} and ${run.events} events (${run.slides} slides${odd}) in ${took}. ${run.outcome.split(":")[0]}`;
+  box.textContent = `${run.steps.toLocaleString("en")} ${run.descent ? "iterations" : "steps"} and ${run.events} events (${run.slides} slides${odd})${run.seconds ? ` in ${took}` : ""}. ${run.about ? `${run.about}. ` : ""}${run.outcome.split(":")[0]}`;
 }
 
 on("run", status);

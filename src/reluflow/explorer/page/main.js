@@ -1,7 +1,7 @@
 // Starting: what to show first, what the buttons do, and one picture for every frame of the screen.
 
 import { $, el } from "./dom.js";
-import { begin, changed, fetchRun, note, overlay, show } from "./api.js";
+import { begin, changed, fetchRun, idle, judge, note, overlay, show } from "./api.js";
 import * as cards from "./cards.js";
 import * as controls from "./controls.js";
 import * as exporting from "./export.js";
@@ -152,10 +152,16 @@ async function main() {
   store.preset = start.start ? null : start.presets[0].name;
   if (state) { open(state); return; }
   wanted = 0;
-  if (start.opened) { await recorded("/api/opened"); store.recorded = start.start === null; tell("controls"); return; }
+  if (start.opened) { 
+    await recorded("/api/opened");
+    store.recorded = start.start === null;
+    if (!store.recorded) judge();
+    tell("controls");
+    return;
+  }
   tell("controls");
   changed(false);
 }
 
-globalThis.reluflow = { store, actions };
+globalThis.reluflow = { store, actions, idle };
 main().catch((error) => note(error.message));

@@ -83,12 +83,12 @@ export class Sheet {
 
   // base to the power of up, middle of the line at y.
   power(base, up, x, y, { align = "left", colour = colours.soft, scale = 0.92, back = null } = {}) {
-    const one = type.size * scale, up1 = one * 0.76, text = up.replace("-", "−");
+    const one = type.size * scale, up1 = one * 0.8, text = up.replace("-", "−");
     const wide = base.length * one * 0.62 + text.length * up1 * 0.62;
     const from = align === "right" ? x - wide : align === "center" ? x - wide / 2 : x;
     if (back) { this.ctx.fillStyle = back; this.ctx.fillRect(from - 2, y - one * 0.62, wide + 4, one * 1.24); }
     this.text(base, from, y + one * 0.12, { base: "middle", colour, scale });
-    this.text(text, from + base.length * one * 0.64, y - one * 0.3, { base: "middle", colour, scale: scale * 0.76 });
+    this.text(text, from + base.length * one * 0.64, y - one * 0.3, { base: "middle", colour, scale: scale * 0.8 });
   }
 
   line(x1, y1, x2, y2, colour = colours.line, width = 1, dash = []) {

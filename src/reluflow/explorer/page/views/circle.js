@@ -46,7 +46,7 @@ export function draw(sheet) {
   for (let j = 0; j < m; j++) {
     const a = Math.atan2(now.uy[j], now.ux[j]), slot = Math.round(a / step), depth = slots.get(slot) ?? 0;
     slots.set(slot, depth + 1);
-    const rho = Math.max(R * 0.36, R - band - r - 3 - Math.min(depth, 14) * 1.7 * r);
+    const rho = Math.max(R * 0.44, R - band - r - 3 - Math.min(depth, 14) * 1.7 * r);
     xs[j] = cx + rho * Math.cos(a); ys[j] = cy - rho * Math.sin(a);
     (now.dead[j] ? dead : now.sign[j] > 0 ? plus : minus).push(j);
   }
@@ -87,7 +87,7 @@ function back(sheet, run, cx, cy, R, band) {
 function census(sheet, count, cx, cy, R) {
   const rows = [["+", "in S₊", colours.plus], ["-", "in S₋", colours.minus], ["dead", "dead", colours.soft], ["", "elsewhere", colours.faint]];
   if (count.slid) rows.push(["slid", "sliding", colours.theory]);
-  const gap = Math.min(type.size * 1.3, (R * 0.62) / rows.length), top = cy - ((rows.length - 1) * gap) / 2;
+  const gap = Math.min(type.size * 1.3, (R * 0.66) / rows.length), top = cy - ((rows.length - 1) * gap) / 2;
   rows.forEach(([key, text, colour], k) => {
     sheet.text(String(count[key]), cx - type.size * 0.35, top + k * gap, { align: "right", base: "middle", colour, weight: 650, scale: 0.98 });
     sheet.text(text, cx, top + k * gap, { base: "middle", colour, scale: 0.88 });

@@ -1,26 +1,31 @@
 // The learned function: a curve with its kinks on a line, decision regions in the plane, fitted values in more dimensions.
 
 import { Box, colours, fade, rgb, signColour, type } from "../pad.js";
-import { short } from "../format.js";
 import { store } from "../store.js";
 import { logTime } from "./neurons.js";
 
 export const id = "learned";
 export const title = () => (store.mode === "plane" ? "Decision regions" : store.mode === "line" ? "Learned function" : "Fit of each point");
 export const hint = () => (store.mode === "space" || store.recorded ? "f(xᵢ) against yᵢ" : store.tool === "move" ? (store.mode === "plane" ? "drag points, double-click relabels" : "drag points; ticks mark kinks") : "click to place a point");
-export const title0 = "Learned function";
 export let box = null; // the coordinates of the last drawing, for editing
 let kinks = [], held = null;
 
 const sigma = (z, slope) => (z > 0 ? z : slope * z);
 
-export function value(run, now, x, y) {
-  let f = 0;
+// f at many places: neurons that cannot be seen beside the largest are left out once for all of them.
+export function network(run, now) {
+  let most = 0;
+  for (let j = 0; j < run.m; j++) most = Math.max(most, Math.abs(now.size[j]));
+  const wx = [], wy = [], out = [], { slope } = run;
   for (let j = 0; j < run.m; j++) {
-    const s = now.size[j];
-    if (s !== 0) f += s * sigma(now.ux[j] * x + now.uy[j] * y, run.slope);
+    if (Math.abs(now.size[j]) <= 1e-9 * most) continue;
+    wx.push(now.ux[j]); wy.push(now.uy[j]); out.push(now.size[j]);
   }
-  return f;
+  return (x, y) => {
+    let f = 0;
+    for (let j = 0; j < out.length; j++) f += out[j] * sigma(wx[j] * x + wy[j] * y, slope);
+    return f;
+  };
 }
 
 export function draw(sheet) {
@@ -54,30 +59,44 @@ function line(sheet) {
   ctx.beginPath(); ctx.rect(box.left, box.top - 4, box.right - box.left, box.bottom - box.top + 4); ctx.clip();
   if (store.over) curve(sheet, store.over, store.over.at(store.over.indexOfLog(logTime(run))), colours.soft, 1.6, [5, 4]);
   curve(sheet, run, now, colours.ink, 2.6, []);
-  kinks = [];
-  const most = Math.max(1e-300, ...[...now.size].map(Math.abs));
-  for (let j = 0; j < run.m; j++) {
-    const at = -now.uy[j] / now.ux[j];
-    if (!(at > x[0] && at < x[1]) || now.dead[j]) continue;
-    const share = Math.abs(now.size[j]) / most, size = most < 1e-12 ? 0.25 : share;
-    kinks.push([box.px(at), box.bottom - 5 - 0, j]);
-    const tall = 6 + size * type.size * 1.6;
-    const lit = store.hover === j;
-    ctx.strokeStyle = lit ? colours.ink : fade(signColour(now.sign[j]), 0.35 + 0.6 * size);
-    ctx.lineWidth = lit ? 3 : 1.8;
-    ctx.beginPath(); ctx.moveTo(box.px(at), box.bottom); ctx.lineTo(box.px(at), box.bottom - tall); ctx.stroke();
-  }
+  ticksOfKinks(sheet, run, now);
   ctx.restore();
   points(sheet, (i) => [box.px(px[i]), box.py(run.y[i])], () => colours.ink);
 }
 
+// A tick for every kink, taller and darker for larger neurons; drawn in eight strokes whatever the width.
+function ticksOfKinks(sheet, run, now) {
+  const { ctx } = sheet, shades = new Map();
+  let most = 0;
+  for (let j = 0; j < run.m; j++) most = Math.max(most, Math.abs(now.size[j]));
+  kinks = [];
+  for (let j = 0; j < run.m; j++) {
+    const at = -now.uy[j] / now.ux[j];
+    if (!(at > box.x[0] && at < box.x[1]) || now.dead[j]) continue;
+    const share = most < 1e-12 ? 0.25 : Math.abs(now.size[j]) / most, shade = `${now.sign[j]},${Math.ceil(4 * share)}`;
+    kinks.push([box.px(at), 6 + share * type.size * 1.6, j]);
+    if (!shades.has(shade)) shades.set(shade, []);
+    shades.get(shade).push(kinks.at(-1));
+  }
+  for (const [shade, marks] of shades) {
+    const [sign, level] = shade.split(",").map(Number);
+    ctx.strokeStyle = fade(signColour(sign), 0.35 + 0.15 * level);
+    ctx.lineWidth = 1.8;
+    ctx.beginPath();
+    for (const [x, tall] of marks) { ctx.moveTo(x, box.bottom); ctx.lineTo(x, box.bottom - tall); }
+    ctx.stroke();
+  }
+  const lit = kinks.find(([, , j]) => j === store.hover);
+  if (lit) sheet.line(lit[0], box.bottom, lit[0], box.bottom - lit[1] - 4, colours.ink, 3);
+}
+
 function curve(sheet, run, now, colour, width, dash) {
   const count = Math.max(60, Math.min(400, Math.round((box.right - box.left) / 2)));
-  const xs = new Float64Array(count), ys = new Float64Array(count);
+  const xs = new Float64Array(count), ys = new Float64Array(count), f = network(run, now);
   for (let k = 0; k < count; k++) {
     const x = box.x[0] + ((box.x[1] - box.x[0]) * k) / (count - 1);
     xs[k] = box.px(x);
-    ys[k] = Math.max(-1e4, Math.min(1e4, box.py(value(run, now, x, 1))));
+    ys[k] = Math.max(-1e4, Math.min(1e4, box.py(f(x, 1))));
   }
   sheet.path(xs, ys, colour, width, dash);
 }
@@ -91,8 +110,8 @@ function plane(sheet) {
   sheet.line(box.px(0), 0, box.px(0), sheet.h, fade(colours.faint, 0.5), 1);
   sheet.line(0, box.py(0), sheet.w, box.py(0), fade(colours.faint, 0.5), 1);
   for (let j = 0; j < run.m && run.m <= 160; j++) {
-    if (now.dead[j] || now.lw[j] < -3) continue;
-    const length = Math.min(1.2 * far, Math.exp(now.lw[j]) * 0.5 * far);
+    if (now.dead[j]) continue;
+    const length = far * Math.min(1.2, 0.12 + 0.5 * Math.exp(now.lw[j]));
     sheet.line(box.px(0), box.py(0), box.px(now.ux[j] * length), box.py(now.uy[j] * length), store.hover === j ? colours.ink : fade(signColour(now.sign[j]), 0.8), store.hover === j ? 3 : 1.4);
   }
   points(sheet, (i) => [box.px(run.xy[2 * i]), box.py(run.xy[2 * i + 1])], (i) => signColour(run.y[i]));
@@ -116,10 +135,11 @@ function regions(sheet, run, now) {
       turn.r[p] = Math.hypot(x, y);
     }
   }
-  for (let k = 0; k <= TURN; k++) turn.f[k] = value(run, now, Math.cos((2 * Math.PI * k) / TURN), Math.sin((2 * Math.PI * k) / TURN));
+  const f = network(run, now);
+  for (let k = 0; k <= TURN; k++) turn.f[k] = f(Math.cos((2 * Math.PI * k) / TURN), Math.sin((2 * Math.PI * k) / TURN));
   const [plus, minus, card] = [rgb(colours.plus), rgb(colours.minus), rgb(colours.card)], { data } = turn.data;
   for (let p = 0, o = 0; p < turn.at.length; p++, o += 4) {
-    const f = turn.f[turn.at[p]] * turn.r[p], to = f > 0 ? plus : minus, share = 0.5 * Math.tanh(1.2 * Math.abs(f));
+    const v = turn.f[turn.at[p]] * turn.r[p], to = v > 0 ? plus : minus, share = 0.5 * Math.tanh(1.2 * Math.abs(v));
     for (let c = 0; c < 3; c++) data[o + c] = card[c] + (to[c] - card[c]) * share;
     data[o + 3] = 255;
   }
@@ -173,5 +193,3 @@ export function pick(x, y) {
   }
   return { neuron: -1, datum: -1 };
 }
-
-export const readable = (v) => short(v);

@@ -34,11 +34,9 @@ export function draw(sheet) {
   ctx.lineWidth = 1.2; ctx.strokeStyle = colours.dead; ctx.beginPath();
   for (const j of dead) { ctx.moveTo(xs[j] + r * 0.8, ys[j]); ctx.arc(xs[j], ys[j], r * 0.8, 0, 2 * Math.PI); }
   ctx.stroke();
+  sheet.dots(xs, ys, r + 2.5, held, colours.gold);
   sheet.dots(xs, ys, r, minus, fade(colours.minus, 0.85));
   sheet.dots(xs, ys, r, plus, fade(colours.plus, 0.85));
-  ctx.lineWidth = 2; ctx.strokeStyle = colours.gold; ctx.beginPath();
-  for (const j of held) { ctx.moveTo(xs[j] + r + 2, ys[j]); ctx.arc(xs[j], ys[j], r + 2, 0, 2 * Math.PI); }
-  ctx.stroke();
   if (store.hover >= 0) sheet.dot(xs[store.hover], ys[store.hover], r + 4, null, colours.ink, 2.5);
 }
 

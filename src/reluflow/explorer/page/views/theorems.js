@@ -36,8 +36,8 @@ const keep = (name, event) => (event.currentTarget.open ? open.add(name) : open.
 
 export function verdict(report) {
   const all = report.claims.map((c) => c.verdict);
+  if (!report.applies) return all.includes("violated") ? ["apart", "hypotheses and claim fail"] : ["unknown", "hypotheses fail"];
   if (all.includes("violated")) return ["violated", "violated"];
-  if (!report.applies) return ["unknown", "hypotheses fail"];
   if (all.every((v) => v === "unmeasured")) return ["unknown", "unmeasured"];
   if (all.some((v) => KIND[v] === "holds")) return ["holds", all.includes("holds within slack") ? "holds within slack" : "holds"];
   return ["apart", all.find((v) => KIND[v] === "apart") ?? "unmeasured"];
@@ -46,7 +46,7 @@ export function verdict(report) {
 function law(report) {
   const [kind, word] = verdict(report), [paper, result] = report.name.split(".");
   const node = el("details", { class: "law", open: open.has(report.name), ontoggle: (e) => keep(report.name, e), "data-name": report.name },
-    el("summary", {}, el("span", { class: "id", title: report.name }, nice(result)), el("span", { class: "what" }, `${NICE[paper] ?? paper}: ${plain(report.title)}`), el("span", { class: `tag ${kind}` }, report.applies || kind === "unknown" ? word : `${word}, hypotheses fail`)));
+    el("summary", {}, el("span", { class: "id", title: report.name }, nice(result)), el("span", { class: "what" }, `${NICE[paper] ?? paper}: ${plain(report.title)}`), el("span", { class: `tag ${kind}` }, word)));
   const rows = [];
   if (report.hypotheses.length) rows.push(el("tr", { class: "sub" }, el("td", {}, "hypotheses"), el("td", { class: "num" }, "measured"), el("td", { class: "num" }, "margin"), el("td")));
   rows.push(...report.hypotheses.map(claim));
