@@ -93,6 +93,32 @@ def test_observables_are_kept_as_they_are_at_the_end():
     assert ds["observe.outputs"].dims == ("init.seed", "datum")
 
 
+def test_verdicts_margins_and_constants_of_checks_are_kept():
+    run = rf.Experiment(
+        data={"kind": "orthogonally_separable", "n": 4, "d": 3, "mu": 0.3},
+        init={"kind": "balanced", "width": 6, "log_scale": -40.0},
+        problem={"loss": "exponential", "reduction": "sum"},
+        solve={"t1": 5.0},
+    )
+    names = ["applies", "ok", "margin", "verdict", "claims.0.measured"]
+    ds = sweep(run, {"data.mu": [0.2, 0.6]}, [f"check.min2024.lemma11.{n}" for n in names], workers=0)
+    report = rf.check("min2024.lemma11", run.changed({"data.mu": 0.6}).data)
+    here = ds.isel({"data.mu": 1})
+    assert here["check.min2024.lemma11.applies"] == 1.0 == float(report.applies)
+    assert here["check.min2024.lemma11.ok"] == float(report.ok)
+    assert here["check.min2024.lemma11.margin"] == min(c.margin for c in report.claims)
+    assert here["check.min2024.lemma11.verdict"] in [c.verdict for c in report.claims]
+    assert here["check.min2024.lemma11.claims.0.measured"] == report.claims[0].measured
+    # The same lemma on data that break its hypothesis says so.
+    bad = rf.Experiment(
+        data={"kind": "random_points", "n": 6, "d": 3, "labels": "signs"},
+        init={"kind": "balanced", "width": 6},
+        solve={"t1": 1.0},
+    )
+    failed = sweep(bad, {"init.seed": [0]}, ["check.min2024.lemma11.applies"], workers=0)
+    assert failed["check.min2024.lemma11.applies"].values.tolist() == [0.0]
+
+
 def biggest_output(sol):
     return float(np.max(np.abs(sol.outputs[-1])))
 
@@ -187,8 +213,7 @@ def test_every_listed_quantity_is_known():
     from reluflow.sweep.keep import checked
 
     for name in QUANTITIES:
-        if not name.startswith(("check.", "observe.")):
-            assert checked([name]) == [name]
+        assert checked([name]) == [name]
 
 
 def test_a_stored_sweep_is_read_back_whole(tmp_path):

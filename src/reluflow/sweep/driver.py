@@ -19,7 +19,7 @@ from reluflow.sweep.design import Design
 TASK_SECONDS = 1.5
 WRITES = 20.0  # tasks a second that the driver is willing to write
 MOST = 1000  # points in a task
-RESTARTS = 5
+RESTARTS = 10  # of a local cluster
 TRIES = 2  # times that a suspect, alone at work, may take its worker down
 
 
@@ -77,7 +77,7 @@ def sweep(
     try:
         run.begin(resume=resume or retry, retry=retry)
         if run.waiting:
-            run.go(lambda: _pool(scheduler, workers))
+            run.go(lambda: _pool(scheduler, workers), restarts=RESTARTS if scheduler is None else 0)
     finally:
         if disk is not None:
             disk.close()
@@ -169,23 +169,26 @@ class Run:
         self.waiting.extend(np.flatnonzero(~done).tolist())
         self.done, self.failed = int(np.sum(done)), int(np.sum(bad & done))
 
-    def go(self, start: Callable) -> None:
-        """Keeps every worker busy until nothing waits. A local cluster that dies as a whole is started again."""
-        for again in range(RESTARTS + 1):
+    def go(self, start: Callable, *, restarts: int) -> None:
+        """Keeps every worker busy until nothing waits. A pool that goes away is started again, `restarts` times."""
+        while True:
             out: dict[int, list[int]] = {}
-            workers = start()
+            workers = None
             try:
+                workers = start()
                 self.work(workers, out)
                 return
             except KeyboardInterrupt:
                 self.interrupted = True
                 return
             except ConnectionError:
-                if not workers.mine or again == RESTARTS:
+                if restarts == 0:
                     raise
+                restarts -= 1
                 self.waiting.extendleft(i for indices in reversed(out.values()) for i in reversed(indices))
             finally:
-                workers.close()
+                if workers is not None:
+                    workers.close()
 
     def work(self, workers, out: dict[int, list[int]]) -> None:
         self.tell(workers, force=True)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from reluflow.sweep.point import run_task
@@ -33,7 +33,7 @@ class Lost:
 class Here:
     """This process, one task after another."""
 
-    slots, dashboard, mine, hard = 1, "", True, False
+    slots, dashboard, hard = 1, "", False
 
     def __init__(self):
         self._waiting: list[tuple[Any, str]] = []
@@ -62,14 +62,13 @@ class Cluster:
         self._futures: dict[Any, Any] = {}
         self._process: Any = None
         self._count, self._seen = 0, (0.0, 1)
-        self.mine = address is None
         page = ""
         if address is None:
             self._process, said = _local(workers or cores())
             address, page = said["address"], said["dashboard"]
         try:
             self._client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
+        except Exception as error:  # whatever a comm, a timeout or a parser of addresses says
             self._end()
             why = " ".join(str(error).split()) or type(error).__name__
             raise ConnectionError(
@@ -82,16 +81,17 @@ class Cluster:
         """Threads of the workers there are now; at least 1, so that a task is waiting when the first one comes."""
         now = time.monotonic()
         if now - self._seen[0] > 1.0:
-            with suppress(OSError, TimeoutError, ValueError):
+            with suppress(Exception):  # asked again in a second; a scheduler that is gone shows elsewhere
                 self._seen = (now, max(1, sum(self._client.nthreads().values())))
         return self._seen[1]
 
     def submit(self, tag, text: str) -> None:
         self._count += 1
         key = f"reluflow-{os.getpid()}-{id(self):x}-{self._count}"
-        future = self._client.submit(run_task, text, key=key, pure=False)
-        self._futures[key] = (future, tag)
-        future.add_done_callback(lambda f, key=key: self._done.put(key))
+        with self._or_gone():
+            future = self._client.submit(run_task, text, key=key, pure=False)
+            self._futures[key] = (future, tag)
+            future.add_done_callback(lambda f, key=key: self._done.put(key))
 
     def finished(self, timeout: float) -> list[tuple[Any, bytes | Lost]]:
         keys = []
@@ -101,11 +101,26 @@ class Cluster:
                 keys.append(self._done.get_nowait())
         if not keys and not self._there():
             raise ConnectionError(GONE)
-        return [self._result(*self._futures.pop(key)) for key in keys]
+        with self._or_gone():
+            return [self._result(*self._futures.pop(key)) for key in keys]
 
     def _there(self) -> bool:
         alive = self._process is None or self._process.poll() is None
         return alive and self._client.status in ("running", "connecting")
+
+    @contextmanager
+    def _or_gone(self):
+        """Errors of a client whose scheduler has gone away, whatever they are called, as that."""
+        try:
+            yield
+        except ConnectionError:
+            raise
+        except Exception:
+            for _ in range(20):
+                if not self._there():
+                    raise ConnectionError(GONE) from None
+                time.sleep(0.1)
+            raise
 
     def _result(self, future, tag) -> tuple[Any, bytes | Lost]:
         try:
@@ -132,7 +147,7 @@ class Cluster:
             with suppress(OSError, TimeoutError):
                 if futures and self._client.status == "running":
                     self._client.cancel(futures, force=True)
-        with suppress(OSError, TimeoutError):
+        with suppress(Exception):  # nothing is left to lose
             self._client.close(timeout=5)
         self._end()
 
@@ -178,5 +193,5 @@ def _local(workers: int) -> tuple[subprocess.Popen, dict]:
             process.wait()
             said.seek(0)
             why = said.read().decode(errors="replace").strip().split("\n")[-1]
-            raise RuntimeError(f"Workers must start on this machine, got {why!r}: try `workers=0`, in this process.")
+            raise ConnectionError(f"Workers must start on this machine, got {why!r}: try `workers=0`, in this process.")
     return process, json.loads(line)
