@@ -68,7 +68,7 @@ class Watched:
         """Waits for a whole run of the experiment as it stands."""
         self.page.wait_for_function(
             "() => { const { run } = reluflow.store;"
-            " return run && !run.draft && reluflow.idle() && painted.key === run.key && !painted.draft; }",
+            " return run && !run.draft && reluflow.idle() && globalThis.painted?.key === run.key && !painted.draft; }",
             timeout=timeout,
         )
 

@@ -1,8 +1,8 @@
 """Frame times and latencies in a real Chromium: `python tests/explorer/measure.py`.
 
 Frame time: what drawing every view of one moment costs (all cards on the screen, 1440 x 1180), and the time between two
-pictures while playing. Latency: from a slider's input event to the picture of the new run, one slider step at a time, 50
-for each preset.
+pictures while playing. Latency: from a slider's input event to the picture of the new run, one slider step at a time,
+50 for each preset.
 """
 
 from __future__ import annotations
@@ -64,6 +64,11 @@ def ready(page):
     )
 
 
+def told(ms) -> str:
+    low, high = np.quantile(ms, [0.25, 0.95])
+    return f"median {np.median(ms):.1f} ms (best {min(ms):.1f}, quarter {low:.1f}, 95% {high:.1f}, worst {max(ms):.1f})"
+
+
 def main():
     process, address = start()
     try:
@@ -81,22 +86,14 @@ def main():
                 ready(page)
                 page.evaluate(FRAMES, 20)
                 draw, gaps = page.evaluate(FRAMES, 240)
-                print(
-                    f"{width} neurons: drawing all views median {np.median(draw):.1f} ms, best {min(draw):.1f}, "
-                    f"95% {np.quantile(draw, 0.95):.1f}, worst {max(draw):.1f}; between pictures median {np.median(gaps):.1f} ms "
-                    f"({1e3 / np.mean(gaps):.0f} a second), 95% {np.quantile(gaps, 0.95):.1f}, worst {max(gaps):.1f}",
-                    flush=True,
-                )
+                rate = f"{1e3 / np.mean(gaps):.0f} a second"
+                print(f"{width} neurons: drawing {told(draw)}; between pictures {told(gaps)}, {rate}", flush=True)
             for preset in ("two_points", "five_points", "toy_plane", "two_angles", "orthogonal", "random"):
                 page.click(f'[data-preset="{preset}"]')
                 ready(page)
                 values = np.linspace(0.15, 0.85, 50).tolist()
                 took, server = page.evaluate(LATENCY, ["c-scale", values])
-                print(
-                    f"{preset}: slider to picture median {np.median(took):.0f} ms, best {min(took):.0f}, worst of 50 {max(took):.0f}; "
-                    f"of it the server {np.median(server):.0f} ms, worst {max(server):.0f}",
-                    flush=True,
-                )
+                print(f"{preset}: slider to picture {told(took)}; of it the server {told(server)}", flush=True)
             browser.close()
     finally:
         process.terminate()

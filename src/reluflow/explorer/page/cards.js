@@ -22,7 +22,8 @@ export function setup() {
   for (const view of VIEWS) {
     const head = el("h3"), hint = el("small"), hold = el("div", { class: "hold" });
     const act = view.action ? el("button", { type: "button", "data-action": view.id, onclick: () => { view.action.does(); titles(); tell("draw"); } }) : null;
-    const grow = el("button", { type: "button", title: "Enlarge or back", "aria-label": "Enlarge", "data-enlarge": view.id, onclick: () => enlarge(store.focus === view.id ? null : view.id) }, "⤢");
+    const bigger = () => enlarge(store.focus === view.id ? null : view.id);
+    const grow = el("button", { type: "button", title: "Enlarge or back", "aria-label": "Enlarge", "data-enlarge": view.id, onclick: bigger }, "⤢");
     const node = el("section", { class: `card${view.wide ? " wide" : ""}`, id: view.id }, el("header", {}, head, hint, act, grow), hold);
     const card = { view, node, head, hint, act, hold, name: () => (typeof view.title === "function" ? view.title() : view.title) };
     if (!view.dom) {
@@ -110,12 +111,17 @@ const CONE = { "+": "S₊", "-": "S₋", dead: "dead cone", "": "none of the con
 function aboutNeuron(j) {
   const { run } = store, k = run.near(store.index), p = k * run.m + j, on = [], held = [];
   for (let i = 0; i < run.n; i++) { const bit = run.bits[p * run.n + i]; if (bit === 1) on.push(i + 1); else if (bit === 2) held.push(i + 1); }
-  const rows = [["sign of a", run.sign[p] > 0 ? "+" : "−"], ["‖w‖", fromLog(run.log_w[p])], ["active on", on.length > 8 ? `${on.length} points` : on.join(", ") || "nothing"], ["in", CONE[run.cone(k, j)]], ["cosine", g(run.cosine[p], 4)]];
+  const rows = [
+    ["sign of a", run.sign[p] > 0 ? "+" : "−"], ["‖w‖", fromLog(run.log_w[p])],
+    ["active on", on.length > 8 ? `${on.length} points` : on.join(", ") || "nothing"],
+    ["in", CONE[run.cone(k, j)]], ["cosine", g(run.cosine[p], 4)],
+  ];
   if (held.length) rows.push(["sliding on", held.join(", ")]);
   return [el("b", {}, `neuron ${j}`), table(rows)];
 }
 
 function aboutDatum(i) {
   const { run } = store, k = run.near(store.index), d = run.x.length / run.n, x = [...run.x.subarray(i * d, i * d + d)];
-  return [el("b", {}, `point ${i + 1}`), table([["x", x.slice(0, run.bias ? 1 : 4).map((v) => g(v, 4)).join(", ")], ["y", g(run.y[i], 4)], ["f(x)", g(run.outputs[k * run.n + i], 6)]])];
+  const place = x.slice(0, run.bias ? 1 : 4).map((v) => g(v, 4)).join(", ");
+  return [el("b", {}, `point ${i + 1}`), table([["x", place], ["y", g(run.y[i], 4)], ["f(x)", g(run.outputs[k * run.n + i], 6)]])];
 }

@@ -17,8 +17,18 @@ const LIST = [
 export function setup() {
   const list = $("export-list"), button = $("export");
   const close = () => { list.hidden = true; button.setAttribute("aria-expanded", "false"); };
-  list.append(...LIST.map(([key, name, text, does]) => el("button", { type: "button", role: "menuitem", id: `export-${key}`, onclick: async () => { close(); try { await does(); } catch (error) { note(error.message); } } }, name, el("small", {}, text))));
-  button.addEventListener("click", (event) => { event.stopPropagation(); list.hidden = !list.hidden; button.setAttribute("aria-expanded", String(!list.hidden)); });
+  list.append(...LIST.map(([key, name, text, does]) => {
+    const take = async () => {
+      close();
+      try { await does(); } catch (error) { note(error.message); }
+    };
+    return el("button", { type: "button", role: "menuitem", id: `export-${key}`, onclick: take }, name, el("small", {}, text));
+  }));
+  button.addEventListener("click", (event) => {
+    event.stopPropagation();
+    list.hidden = !list.hidden;
+    button.setAttribute("aria-expanded", String(!list.hidden));
+  });
   document.addEventListener("click", close);
 }
 
@@ -35,8 +45,13 @@ const base = () => `reluflow-${store.preset ?? "points"}`;
 function layout() {
   const shown = cards.filter((c) => c.pad && c.node.offsetParent !== null && (!store.focus || c.view.id === store.focus));
   const origin = $("views").getBoundingClientRect(), top = $("views").scrollTop;
-  const boxes = shown.map((c) => { const b = c.node.getBoundingClientRect(), h = c.pad.canvas.getBoundingClientRect(); return { ...c, x: b.left - origin.left, y: b.top - origin.top + top, w: b.width, h: b.height, ix: h.left - b.left, iy: h.top - b.top, iw: h.width, ih: h.height }; });
-  return { boxes, w: Math.ceil(Math.max(...boxes.map((b) => b.x + b.w))) + 12, h: Math.ceil(Math.max(...boxes.map((b) => b.y + b.h))) + 12 };
+  const boxes = shown.map((c) => {
+    const b = c.node.getBoundingClientRect(), h = c.pad.canvas.getBoundingClientRect();
+    const inner = { ix: h.left - b.left, iy: h.top - b.top, iw: h.width, ih: h.height };
+    return { ...c, x: b.left - origin.left, y: b.top - origin.top + top, w: b.width, h: b.height, ...inner };
+  });
+  const far = (edge) => Math.ceil(Math.max(...boxes.map(edge))) + 12;
+  return { boxes, w: far((b) => b.x + b.w), h: far((b) => b.y + b.h) };
 }
 
 function paint(ctx, { boxes, w, h }, move) {
@@ -78,7 +93,8 @@ async function svg() {
     draw(inner);
     out.parts.push(`<svg x="${b.x + b.ix}" y="${b.y + b.iy}" width="${b.iw}" height="${b.ih}">${inner.text()}</svg>`);
   });
-  save(`${base()}.svg`, `<svg xmlns="http://www.w3.org/2000/svg" width="${plan.w}" height="${plan.h}" viewBox="0 0 ${plan.w} ${plan.h}">\n${out.text()}\n</svg>\n`, "image/svg+xml");
+  const size = `width="${plan.w}" height="${plan.h}" viewBox="0 0 ${plan.w} ${plan.h}"`;
+  save(`${base()}.svg`, `<svg xmlns="http://www.w3.org/2000/svg" ${size}>\n${out.text()}\n</svg>\n`, "image/svg+xml");
 }
 
 const GIF_FRAMES = 72, GIF_WIDTH = 900;

@@ -6,13 +6,16 @@ import { seek, stepBy, stop, toggle } from "./player.js";
 import { store, tell } from "./store.js";
 
 const TABLE = [
-  ["space", "play or pause"], ["← →", "one frame back or forth; with shift ten"], ["home, end", "start and end"], ["1 … 8", "enlarge a view; esc back"],
-  ["c", "next clock: events, linear, log"], ["[ ]", "smaller or larger scale"], ["d", "lay descent over the flow"], ["s", "copy a link"], ["t", "light or dark"], ["p", "projector"], ["g", "guided tour"], ["?", "this list"],
+  ["space", "play or pause"], ["← →", "one frame back or forth; with shift ten"], ["home, end", "start and end"],
+  ["1 … 8", "enlarge a view; esc back"], ["c", "next clock: events, linear, log"], ["[ ]", "smaller or larger scale"],
+  ["d", "lay descent over the flow"], ["s", "copy a link"], ["t", "light or dark"], ["p", "projector"],
+  ["g", "guided tour"], ["?", "this list"],
 ];
 
 export function setup(actions) {
   const box = $("keys");
-  box.append(el("h2", {}, "Keys"), el("table", {}, ...TABLE.map(([key, text]) => el("tr", {}, el("td", {}, el("kbd", {}, key)), el("td", {}, text)))), el("form", { method: "dialog", class: "row" }, el("button", {}, "Close")));
+  const rows = TABLE.map(([key, text]) => el("tr", {}, el("td", {}, el("kbd", {}, key)), el("td", {}, text)));
+  box.append(el("h2", {}, "Keys"), el("table", {}, ...rows), el("form", { method: "dialog", class: "row" }, el("button", {}, "Close")));
   $("help").addEventListener("click", () => box.showModal());
   document.addEventListener("keydown", (event) => {
     const { target, key } = event;

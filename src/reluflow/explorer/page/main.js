@@ -32,7 +32,10 @@ function setLarge(large) {
 }
 
 function presetBar() {
-  $("presets").replaceChildren(...store.presets.map((p) => el("button", { type: "button", title: p.text, "data-preset": p.name, "aria-pressed": String(p.name === store.preset), onclick: () => choose(p.name) }, p.title)));
+  const chip = ({ name, title, text }) => el("button", {
+    type: "button", title: text, "data-preset": name, "aria-pressed": String(name === store.preset), onclick: () => choose(name),
+  }, title);
+  $("presets").replaceChildren(...store.presets.map(chip));
 }
 
 // A preset, as it stands.
@@ -42,7 +45,8 @@ export function choose(name) {
   tour.end();
   player.stop();
   store.preset = name; store.recorded = Boolean(preset.recorded); store.mode = preset.mode; store.tool = "move";
-  store.index = 0; store.over = null; store.phases = []; store.norm = {}; store.laws = []; store.known = null; store.logLoss = null; store.run = store.recorded ? store.run : null;
+  Object.assign(store, { index: 0, over: null, phases: [], norm: {}, laws: [], known: null, logLoss: null });
+  if (!store.recorded) store.run = null;
   if (preset.recorded) recorded(`/page/${name}.rfx`);
   else { store.experiment = copy(preset.experiment); changed(false); }
   tell("controls");
@@ -75,13 +79,16 @@ const actions = {
   share: async () => {
     const text = link();
     history.replaceState(null, "", text);
-    try { await navigator.clipboard.writeText(text); note("The link is copied: it holds all of this."); } catch { note("The link is in the address bar: it holds all of this."); }
+    let where = "copied";
+    try { await navigator.clipboard.writeText(text); } catch { where = "in the address bar"; }
+    note(`The link is ${where}: it holds all of this.`);
   },
   overlay: () => { if (store.recorded) return; store.overlay = !store.overlay; controls.refresh(); overlay(); },
   scale: (way) => {
     if (store.recorded || !store.experiment) return;
     const { init, problem } = store.experiment, low = problem.train === "first" ? -700 : -1e5;
-    init.log_scale = Math.max(low, Math.min(0, Number((way > 0 ? Math.min(init.log_scale * 1.25, init.log_scale - 1) : Math.max(init.log_scale / 1.25, -1e5) + (init.log_scale > -5 ? 1 : 0)).toPrecision(6))));
+    const { log_scale } = init, to = way > 0 ? Math.min(1.25 * log_scale, log_scale - 1) : Math.max(log_scale / 1.25, log_scale + 1);
+    init.log_scale = Math.max(low, Math.min(0, Number((Math.abs(log_scale) < 5 ? log_scale - way : to).toPrecision(6))));
     controls.refresh();
     changed(true);
   },

@@ -2,7 +2,7 @@
 
 import { $, el } from "./dom.js";
 import { changed } from "./api.js";
-import { refresh } from "./controls.js";
+import { refresh } from "./fields.js";
 import { enlarge } from "./cards.js";
 import { stop } from "./player.js";
 import { on, store, tell } from "./store.js";
@@ -15,13 +15,39 @@ const at = (kind, which, share) => () => {
 };
 
 const STEPS = [
-  { view: "neurons", title: "Sixty neurons, two points", text: "Each dot is a neuron: where it points, how large it is, red when its output weight is positive. All start tiny. Nothing is fitted yet.", from: () => 0, to: () => 0, seconds: 12 },
-  { view: "neurons", title: "Align", text: "Watch them turn. Neurons that see a point of their sign swing to a gold direction; the others lose every point and die. The loss does not move.", from: () => 0, to: at("alignment", 0, 0.55), seconds: 22 },
-  { view: "loss", title: "Grow", text: "The directions are chosen, now the fastest group grows, all at once, and fits its point. This is where the loss falls for the first time.", from: at("alignment", 0, 0.9), to: at("growth", 0, 1), seconds: 18 },
-  { view: "loss", title: "Saddle", text: "Then nothing seems to happen. The network sits at a saddle: one point fitted, the other waiting for a group that is still too small to be seen.", from: at("plateau", 0, 0), to: at("plateau", 0, 1), seconds: 16 },
-  { view: "learned", title: "The second group", text: "It was growing all along. When it becomes visible the loss falls again, and the function bends to the second point.", from: at("growth", 1, 0), to: at("growth", 1, 1), seconds: 16 },
-  { view: "size", title: "Converge", text: "The loss goes to zero, and the weights end with the smallest norm of all networks that fit: gold is the minimum.", from: at("convergence", 0, 0), to: () => 1, seconds: 14 },
-  { view: "circle", title: "From e⁻¹⁰⁰⁰⁰⁰", text: "The scale is now e to the minus one hundred thousand. The same story, with saddles that last longer than anything else. Drag λ and see.", scale: -100000, from: () => 0, to: () => 1, seconds: 22 },
+  {
+    view: "neurons", title: "Sixty neurons, two points", from: () => 0, to: () => 0, seconds: 12,
+    text: "Each dot is a neuron: where it points, how large it is, red when its output weight is positive. All start tiny. "
+      + "Nothing is fitted yet.",
+  },
+  {
+    view: "neurons", title: "Align", from: () => 0, to: at("alignment", 0, 0.55), seconds: 22,
+    text: "Watch them turn. Neurons that see a point of their sign swing to a gold direction; the others lose every point "
+      + "and die. The loss does not move.",
+  },
+  {
+    view: "loss", title: "Grow", from: at("alignment", 0, 0.9), to: at("growth", 0, 1), seconds: 18,
+    text: "The directions are chosen, now the fastest group grows, all at once, and fits its point. This is where the loss "
+      + "falls for the first time.",
+  },
+  {
+    view: "loss", title: "Saddle", from: at("plateau", 0, 0), to: at("plateau", 0, 1), seconds: 16,
+    text: "Then nothing seems to happen. The network sits at a saddle: one point fitted, the other waiting for a group that "
+      + "is still too small to be seen.",
+  },
+  {
+    view: "learned", title: "The second group", from: at("growth", 1, 0), to: at("growth", 1, 1), seconds: 16,
+    text: "It was growing all along. When it becomes visible the loss falls again, and the function bends to the second point.",
+  },
+  {
+    view: "size", title: "Converge", from: at("convergence", 0, 0), to: () => 1, seconds: 14,
+    text: "The loss goes to zero, and the weights end with the smallest norm of all networks that fit: gold is the minimum.",
+  },
+  {
+    view: "circle", title: "From e⁻¹⁰⁰⁰⁰⁰", scale: -100000, from: () => 0, to: () => 1, seconds: 22,
+    text: "The scale is now e to the minus one hundred thousand. The same story, with saddles that last longer than anything "
+      + "else. Drag λ and see.",
+  },
 ];
 
 let step = -1, began = 0, paused = false;
@@ -54,9 +80,13 @@ function go(next) {
   card.classList.add("spot");
   card.scrollIntoView({ block: "nearest" });
   box.hidden = false;
-  box.replaceChildren(el("div", { class: "bar" }, el("i")), el("h4", {}, now.title), el("p", {}, now.text),
-    el("div", { class: "row" }, el("button", { type: "button", onclick: () => go(step - 1), disabled: step === 0 }, "Back"), el("span", {}, `${step + 1} of ${STEPS.length}`),
-      el("span", {}, el("button", { type: "button", id: "tour-next", onclick: () => go(step + 1) }, step + 1 < STEPS.length ? "Next" : "Done"), " ", el("button", { type: "button", id: "tour-end", onclick: end }, "Leave"))));
+  const button = (text, does, more = {}) => el("button", { type: "button", onclick: does, ...more }, text);
+  const next1 = button(step + 1 < STEPS.length ? "Next" : "Done", () => go(step + 1), { id: "tour-next" });
+  box.replaceChildren(
+    el("div", { class: "bar" }, el("i")), el("h4", {}, now.title), el("p", {}, now.text),
+    el("div", { class: "row" }, button("Back", () => go(step - 1), { disabled: step === 0 }),
+      el("span", {}, `${step + 1} of ${STEPS.length}`), el("span", {}, next1, " ", button("Leave", end, { id: "tour-end" }))),
+  );
   if (now.scale && store.experiment.init.log_scale !== now.scale) {
     store.experiment.init.log_scale = now.scale;
     refresh();

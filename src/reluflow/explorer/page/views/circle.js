@@ -67,10 +67,15 @@ function back(sheet, run, cx, cy, R, band) {
     ctx.arc(cx, cy, R - band, -to, -from, false);
     ctx.closePath();
     ctx.fill();
-    if (run.d === 2) sheet.line(cx + (R - band) * Math.cos(from), cy - (R - band) * Math.sin(from), cx + R * Math.cos(from), cy - R * Math.sin(from), colours.card, 2);
+    if (run.d === 2) {
+      const [c, s] = [Math.cos(from), Math.sin(from)];
+      sheet.line(cx + (R - band) * c, cy - (R - band) * s, cx + R * c, cy - R * s, colours.card, 2);
+    }
     if (LABEL[cone]) {
       const mid = (from + to) / 2, far = R + type.size * 0.95;
-      sheet.text(LABEL[cone], cx + far * Math.cos(mid), cy - far * Math.sin(mid), { align: Math.abs(Math.cos(mid)) < 0.3 ? "center" : Math.cos(mid) > 0 ? "left" : "right", base: "middle", colour: cone === "+" ? colours.plus : cone === "-" ? colours.minus : colours.soft, weight: 600 });
+      const align = Math.abs(Math.cos(mid)) < 0.3 ? "center" : Math.cos(mid) > 0 ? "left" : "right";
+      const colour = { "+": colours.plus, "-": colours.minus, dead: colours.soft }[cone];
+      sheet.text(LABEL[cone], cx + far * Math.cos(mid), cy - far * Math.sin(mid), { align, base: "middle", colour, weight: 600 });
     }
   }
   for (const aim of run.aims) {

@@ -6,7 +6,11 @@ import { logTime } from "./neurons.js";
 
 export const id = "learned";
 export const title = () => (store.mode === "plane" ? "Decision regions" : store.mode === "line" ? "Learned function" : "Fit of each point");
-export const hint = () => (store.mode === "space" || store.recorded ? "f(xᵢ) against yᵢ" : store.tool === "move" ? (store.mode === "plane" ? "drag points, double-click relabels" : "drag points; ticks mark kinks") : "click to place a point");
+export const hint = () => {
+  if (store.mode === "space" || store.recorded) return "f(xᵢ) against yᵢ";
+  if (store.tool !== "move") return store.tool === "delete" ? "click a point to take it away" : "click to place a point";
+  return store.mode === "plane" ? "drag points, double-click relabels" : "drag points; ticks mark kinks";
+};
 export let box = null; // the coordinates of the last drawing, for editing
 let kinks = [], held = null;
 

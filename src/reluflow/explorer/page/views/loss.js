@@ -5,7 +5,11 @@ import { fromLog, short } from "../format.js";
 import { store } from "../store.js";
 
 export const id = "loss", title = "Loss", wide = true;
-export const hint = () => (store.over ? (store.over.parted === null ? "descent (dashed) stays with the flow" : `descent (dashed) parts from the flow at t = ${short(store.over.parted)}`) : "phases shaded, saddles dotted");
+export const hint = () => {
+  if (!store.over) return "phases shaded, saddles dotted";
+  if (store.over.parted === null) return "descent (dashed) stays with the flow";
+  return `descent (dashed) parts from the flow at t = ${short(store.over.parted)}`;
+};
 export const action = { text: () => (isLog() ? "linear" : "log"), does: () => { store.logLoss = !isLog(); } };
 
 export const PHASE = {

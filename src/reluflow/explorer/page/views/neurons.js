@@ -5,7 +5,10 @@ import { g } from "../format.js";
 import { store } from "../store.js";
 
 export const id = "neurons", title = "Neurons";
-export const hint = () => (store.run?.d > 2 ? "projected on the plane of the class sums" : store.run?.bias ? "direction of (w, b), distance by log ‖w‖" : "direction of w, distance by log ‖w‖");
+export const hint = () => {
+  if (store.run?.d > 2) return "projected on the plane of the class sums";
+  return store.run?.bias ? "direction of (w, b), distance by log ‖w‖" : "direction of w, distance by log ‖w‖";
+};
 const INNER = 0.3; // where the smallest neurons are: directions must show from the start
 let xs = new Float32Array(0), ys = new Float32Array(0), r = 4;
 

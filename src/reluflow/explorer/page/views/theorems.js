@@ -15,24 +15,29 @@ function summary() {
 
 
 const NICE = { boursier2022: "Boursier et al.", min2024: "Min et al.", kou2023: "Kou et al.", lee2023: "Lee et al." };
-const KIND = { holds: "holds", "holds within slack": "holds", violated: "violated", unmeasured: "unknown", "consistent so far": "apart", "constant fitted": "apart" };
+const KIND = {
+  holds: "holds", "holds within slack": "holds", violated: "violated", unmeasured: "unknown",
+  "consistent so far": "apart", "constant fitted": "apart",
+};
 const open = new Set();
 
 export function fill(hold) {
   const shown = store.laws.filter((law) => law.claims);
   const parts = shown.map(law);
   const missing = store.laws.filter((entry) => entry.missing);
-  if (!parts.length) parts.push(el("p", { class: "empty" }, store.recorded ? "A recorded run is not judged here." : store.judging ? "Judging this run…" : "No theorem is about a run like this."));
+  if (!parts.length) {
+    const idle = store.recorded ? "A recorded run is not judged here." : "No theorem is about a run like this.";
+    parts.push(el("p", { class: "empty" }, store.judging ? "Judging this run…" : idle));
+  }
   if (missing.length) {
-    parts.push(el("details", { class: "law", open: open.has("missing"), ontoggle: (e) => keep("missing", e) }, el("summary", {}, el("span", { class: "id" }, `${missing.length} not about this run`), el("span", { class: "what" }, "why"), el("span"))));
-    parts.at(-1).append(el("table", {}, ...missing.map((m) => el("tr", {}, el("td", {}, m.name), el("td", {}, m.missing)))));
+    const head = el("summary", {}, el("span", { class: "id" }, `${missing.length} not about this run`), el("span", { class: "what" }, "why"));
+    const rows = missing.map((m) => el("tr", {}, el("td", {}, m.name), el("td", {}, m.missing)));
+    parts.push(unfolding("missing", head, el("table", {}, ...rows)));
   }
   const top = hold.firstChild?.scrollTop ?? 0;
   hold.replaceChildren(el("div", { class: "scroll" }, ...parts));
   hold.firstChild.scrollTop = top;
 }
-
-const keep = (name, event) => (event.currentTarget.open ? open.add(name) : open.delete(name));
 
 export function verdict(report) {
   const all = report.claims.map((c) => c.verdict);
@@ -45,15 +50,21 @@ export function verdict(report) {
 
 function law(report) {
   const [kind, word] = verdict(report), [paper, result] = report.name.split(".");
-  const node = el("details", { class: "law", open: open.has(report.name), ontoggle: (e) => keep(report.name, e), "data-name": report.name },
-    el("summary", {}, el("span", { class: "id", title: report.name }, nice(result)), el("span", { class: "what" }, `${NICE[paper] ?? paper}: ${plain(report.title)}`), el("span", { class: `tag ${kind}` }, word)));
+  const about = `${NICE[paper] ?? paper}: ${plain(report.title)}`;
+  const head = el("summary", {}, el("span", { class: "id", title: report.name }, nice(result)),
+    el("span", { class: "what" }, about), el("span", { class: `tag ${kind}` }, word));
   const rows = [];
-  if (report.hypotheses.length) rows.push(el("tr", { class: "sub" }, el("td", {}, "hypotheses"), el("td", { class: "num" }, "measured"), el("td", { class: "num" }, "margin"), el("td")));
-  rows.push(...report.hypotheses.map(claim));
-  rows.push(el("tr", { class: "sub" }, el("td", {}, "claims"), el("td", { class: "num" }, "measured"), el("td", { class: "num" }, "margin"), el("td")));
-  rows.push(...report.claims.map(claim));
-  node.append(el("table", {}, ...rows));
-  return node;
+  for (const [name, claims] of [["hypotheses", report.hypotheses], ["claims", report.claims]]) {
+    if (!claims.length) continue;
+    const num = (text) => el("td", { class: "num" }, text);
+    rows.push(el("tr", { class: "sub" }, el("td", {}, name), num("measured"), num("margin"), el("td")), ...claims.map(claim));
+  }
+  return unfolding(report.name, head, el("table", {}, ...rows));
+}
+
+function unfolding(name, head, inside) {
+  const keep = (event) => (event.currentTarget.open ? open.add(name) : open.delete(name));
+  return el("details", { class: "law", open: open.has(name), ontoggle: keep, "data-name": name }, head, inside);
 }
 
 const plain = (title) => title.replace(/^.*?\][,:]?\s*/, "").replace(/\.$/, "");
@@ -64,5 +75,8 @@ const nice = (result) => {
 const num = (v, log) => (typeof v !== "number" ? String(v) : log ? `e^${g(v, 6)}` : g(v, 6));
 
 function claim(c) {
-  return el("tr", { title: c.note ?? "" }, el("td", {}, c.text), el("td", { class: "num" }, `${num(c.measured, c.log)} ${c.relation} ${num(c.bound, c.log)}`), el("td", { class: "num" }, typeof c.margin === "number" ? g(c.margin, 3) : String(c.margin)), el("td", { class: KIND[c.verdict] }, c.verdict));
+  const margin = typeof c.margin === "number" ? g(c.margin, 3) : String(c.margin);
+  return el("tr", { title: c.note ?? "" }, el("td", {}, c.text),
+    el("td", { class: "num" }, `${num(c.measured, c.log)} ${c.relation} ${num(c.bound, c.log)}`),
+    el("td", { class: "num" }, margin), el("td", { class: KIND[c.verdict] }, c.verdict));
 }

@@ -1,0 +1,81 @@
+"""Screenshots of every preset and of more: `python tests/explorer/gallery.py` writes docs/gallery/explorer."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from measure import CHROMIUM, start
+from playwright.sync_api import sync_playwright
+
+OUT = Path(__file__).parents[2] / "docs" / "gallery" / "explorer"
+DESK = (1600, 1000)
+# name: preset, screen, moment on the clock of events, keys to press, changes by hand
+SHOTS = {
+    "two_points": ("two_points", DESK, 0.60, "", {}),
+    "five_points": ("five_points", DESK, 0.62, "", {}),
+    "toy_plane": ("toy_plane", DESK, 0.70, "", {}),
+    "two_angles": ("two_angles", DESK, 0.30, "", {}),
+    "orthogonal": ("orthogonal", DESK, 0.66, "", {}),
+    "random": ("random", DESK, 0.62, "", {}),
+    "mnist": ("mnist", DESK, 0.60, "", {}),
+    "scale_100000": ("two_points", DESK, 0.50, "", {"#v-scale": "-100000"}),
+    "descent_over_flow": ("five_points", DESK, 0.55, "d", {"#v-step": "0.9"}),
+    "theorems": ("toy_plane", DESK, 0.70, "8", {"#v-scale": "-20000"}),
+    "dark": ("toy_plane", DESK, 0.55, "t", {}),
+    "projector": ("five_points", (1920, 1080), 0.50, "p", {}),
+    "phone": ("two_points", (390, 844), 0.60, "", {}),
+    "tour": ("two_points", DESK, None, "g", {}),
+}
+
+
+def shoot(page, address: str, name: str) -> None:
+    preset, (width, height), moment, keys, changes = SHOTS[name]
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(address)
+    page.wait_for_function("() => reluflow.store.run")
+    if preset != "two_points":
+        page.click(f'[data-preset="{preset}"]')
+    for field, value in changes.items():
+        page.fill(field, value)
+        page.press(field, "Enter")
+        page.evaluate("() => document.activeElement.blur()")
+    for key in keys:
+        page.keyboard.press(key)
+    page.wait_for_timeout(300)
+    page.wait_for_function(
+        "() => { const s = reluflow.store; return s.run && !s.run.draft && reluflow.idle() && (s.recorded ||"
+        " (!s.judging && s.known)) && (!s.overlay || s.over); }",
+        timeout=120_000,
+    )
+    if moment is not None:
+        page.locator("#time").evaluate("(e, v) => { e.value = v; e.dispatchEvent(new Event('input')); }", moment)
+    if name == "theorems":
+        page.locator("#theorems details").first.evaluate("(e) => { e.open = true; }")
+    if name == "tour":
+        page.click("#tour-next")
+        page.wait_for_timeout(6000)
+    page.wait_for_timeout(400)
+    page.screenshot(path=OUT / f"{name}.png")
+
+
+def main() -> None:
+    OUT.mkdir(parents=True, exist_ok=True)
+    process, address = start()
+    try:
+        with sync_playwright() as play:
+            browser = play.chromium.launch(
+                executable_path=CHROMIUM, args=["--disable-background-networking", "--no-sandbox"]
+            )
+            for name in sys.argv[1:] or SHOTS:
+                page = browser.new_page()
+                shoot(page, address, name)
+                page.close()
+            browser.close()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+if __name__ == "__main__":
+    main()
