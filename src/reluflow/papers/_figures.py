@@ -1,0 +1,281 @@
+"""Figures found by their path: `papers/<paper>/fig4.py` is `rf.papers["<paper>"].figures["fig4"]`.
+
+A figure's file has SETTINGS = {"quick": {...}, "full": {...}} (keyword arguments of `compute` for each size),
+`compute(**settings)` -> numbers as an xarray.Dataset, `facts(ds)` -> Claims, `draw(ds)` -> a matplotlib Figure from the
+numbers alone, `caption(ds)` -> text; it may have `animate(ds)` and REQUIRES = ("mnist",). Nothing else is edited to
+add one. Names are read from the files' text, so that listing imports nothing.
+
+A figure's `compute` calls `solve` of this file rather than `rf.solve`: the same, but shown as progress where a person
+is waiting.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+FORMAT = 1
+SIZES = ("quick", "full")
+HERE = Path(__file__).parent
+MOST = 100_000  # rows of a CSV file; larger tables are in the zarr alone
+
+_watch: ContextVar = ContextVar("watch", default=None)
+
+
+# Finding --------------------------------------------------------------------------------------------------------------
+
+
+def papers() -> list[str]:
+    """Names of the papers (and `extra`) that have figures."""
+    folders = sorted(p for p in HERE.iterdir() if (p / "__init__.py").is_file() and not p.name.startswith("_"))
+    return sorted((p.name for p in folders if names(p.name)), key=lambda name: (name == "extra", name))
+
+
+@cache
+def names(paper: str) -> list[str]:
+    """Names of a paper's figures: files with a `compute` and a `draw`, in the order of their numbers."""
+    files = [f for f in (HERE / paper).glob("*.py") if not f.name.startswith("_")]
+    found = [f.stem for f in files if all(f"\ndef {part}(" in f.read_text() for part in ("compute", "draw"))]
+    return sorted(found, key=_order)
+
+
+def _order(name: str) -> list:
+    """fig2 before fig10, and names without a number last."""
+    parts = re.split(r"(\d+)", name)
+    return [len(parts) == 1, *[(int(p) if k % 2 else 0, "" if k % 2 else p) for k, p in enumerate(parts)]]
+
+
+def paper(name: str) -> Paper:
+    known = papers()
+    if name not in known:
+        from reluflow._schema import near
+
+        raise KeyError(f'"{name}" is not a paper with figures: {near(name, known)}')
+    return Paper(name)
+
+
+class Paper:
+    """One paper's `title` and `figures`."""
+
+    def __init__(self, name: str):
+        self.name, self.figures = name, Figures(name)
+
+    @property
+    def title(self) -> str:
+        return (importlib.import_module(f"reluflow.papers.{self.name}").__doc__ or "").strip().splitlines()[0]
+
+    def __repr__(self) -> str:
+        return "\n".join([self.title, *(f"  {figure}" for figure in self.figures.values())])
+
+
+class Figures(Mapping):
+    """A paper's figures by name."""
+
+    def __init__(self, paper: str):
+        self.paper = paper
+
+    def __getitem__(self, name: str) -> Figure:
+        if name not in names(self.paper):
+            from reluflow._schema import near
+
+            raise KeyError(f'"{name}" is not a figure of {self.paper}: {near(name, names(self.paper))}')
+        return Figure(self.paper, name)
+
+    def __iter__(self):
+        return iter(names(self.paper))
+
+    def __len__(self) -> int:
+        return len(names(self.paper))
+
+
+# One figure -----------------------------------------------------------------------------------------------------------
+
+
+class Figure:
+    """`compute` numbers, judge `facts`, `draw`; `caption` says what to see."""
+
+    def __init__(self, paper: str, name: str):
+        self.paper, self.name = paper, name
+
+    @property
+    def module(self) -> ModuleType:
+        return importlib.import_module(f"reluflow.papers.{self.paper}.{self.name}")
+
+    @property
+    def title(self) -> str:
+        return (self.module.__doc__ or "").strip().splitlines()[0]
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return tuple(getattr(self.module, "REQUIRES", ()))
+
+    @property
+    def moves(self) -> bool:
+        """Whether it has an animation."""
+        return hasattr(self.module, "animate")
+
+    def settings(self, size: str = "quick", **changes) -> dict:
+        """The arguments of `compute` for a size, with `changes`."""
+        from reluflow._checks import one_of
+
+        one_of("size", size, SIZES)
+        chosen = dict(self.module.SETTINGS[size])
+        for key, value in changes.items():
+            if key not in chosen:
+                from reluflow._schema import near
+
+                raise ValueError(f"`{key}` is not a setting of {self.paper}/{self.name}: {near(key, list(chosen))}")
+            chosen[key] = value
+        return chosen
+
+    def compute(self, size: str = "quick", **changes):
+        """The numbers, as an xarray.Dataset that also says how they were made."""
+        from reluflow.store import versions
+
+        chosen = self.settings(size, **changes)
+        for need in self.requires:
+            NEEDS[need]()
+        ds = self.module.compute(**chosen)
+        ds.attrs |= {
+            "format": FORMAT,
+            "figure": f"{self.paper}/{self.name}",
+            "size": size,
+            "settings": json.dumps(chosen),
+            "versions": json.dumps(versions()),
+        }
+        return ds
+
+    def facts(self, ds) -> list:
+        return list(self.module.facts(ds))
+
+    def draw(self, ds):
+        """A matplotlib Figure; what is smaller than in the paper is said on it (`ds.attrs["note"]`)."""
+        from reluflow.plot import look
+
+        with look.setting():
+            figure = self.module.draw(ds)
+            look.stamp(figure, ds.attrs.get("note", ""))
+        return figure
+
+    def animate(self, ds):
+        from reluflow.plot import look
+
+        with look.setting():
+            return self.module.animate(ds)
+
+    def caption(self, ds) -> str:
+        return " ".join(self.module.caption(ds).split())
+
+    def command(self, size: str = "quick", **changes) -> str:
+        """What to type to make it."""
+        texts = [f"--set {k}={json.dumps(v) if not isinstance(v, str) else v}" for k, v in changes.items()]
+        return " ".join(["reluflow reproduce", f"{self.paper}/{self.name}", *(["--full"] * (size == "full")), *texts])
+
+    def __repr__(self) -> str:
+        return f"{self.paper}/{self.name}: {self.title}"
+
+
+def _mnist():
+    from reluflow.data.digits import mnist_arrays
+
+    mnist_arrays("train")  # says in one sentence how to get it
+
+
+NEEDS: dict[str, Any] = {"mnist": _mnist}
+
+
+# Progress -------------------------------------------------------------------------------------------------------------
+
+
+def solve(problem, method=None, t1=None, **more):
+    """`rf.solve` that tells whoever is watching."""
+    from reluflow.solve import solve as plain
+
+    return plain(problem, method, t1, progress=_watch.get(), **more)
+
+
+@contextmanager
+def watched(tell):
+    """Inside, `solve` calls `tell` with its Progress."""
+    token = _watch.set(tell)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
+# On disk --------------------------------------------------------------------------------------------------------------
+
+
+def folder(figure: Figure, out: Path, size: str, changes: dict) -> Path:
+    """Where a figure goes: other sizes and other settings have folders of their own, so that nothing is overwritten."""
+    tail = "-full" if size == "full" else ""
+    if changes:
+        tail += "-" + hashlib.sha256(json.dumps(changes, sort_keys=True).encode()).hexdigest()[:8]
+    return Path(out) / figure.paper / (figure.name + tail)
+
+
+def save_numbers(ds, path: Path) -> None:
+    """Writes a Dataset as a zarr folder, whole or not at all; texts become numbers with a legend in the attributes."""
+    part = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.part")
+    legends = {}
+    coded = ds.copy()
+    for name, array in ds.variables.items():
+        if array.dtype.kind in "UOT":
+            words = sorted({str(v) for v in array.values.ravel()})
+            legends[str(name)] = words
+            coded[name] = (array.dims, [words.index(str(v)) for v in array.values.ravel()])
+            if array.ndim != 1:
+                raise ValueError(f"Texts must be one row of labels, got {array.ndim} dimensions for `{name}`.")
+    coded.attrs["legends"] = json.dumps(legends)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        coded.to_zarr(part, mode="w", zarr_format=3, consolidated=False)
+        shutil.rmtree(path, ignore_errors=True)
+        os.rename(part, path)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def load_numbers(path: Path):
+    """The Dataset of `save_numbers`, in memory."""
+    import numpy as np
+    import xarray as xr
+
+    with xr.open_zarr(path, consolidated=False) as stored:
+        ds = stored.load()
+    for name, words in json.loads(ds.attrs.pop("legends", "{}")).items():
+        ds[name] = (ds[name].dims, np.array(words)[ds[name].values])
+    return ds
+
+
+def save_tables(ds, path: Path) -> list[str]:
+    """One CSV for each set of dimensions, long form; returns the names of arrays too large for that."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    tables: dict[tuple, list] = {}
+    left = []
+    for name, array in ds.data_vars.items():
+        if array.size > MOST:
+            left.append(str(name))
+        else:
+            tables.setdefault(tuple(map(str, array.dims)), []).append(name)
+    for dims, members in tables.items():
+        if dims:
+            ds[members].to_dataframe().to_csv(path / f"{'_'.join(dims)}.csv")
+        else:
+            lines = [f"{name},{ds[name].item()!r}\n" for name in members]
+            (path / "numbers.csv").write_text("name,value\n" + "".join(lines))
+    return left

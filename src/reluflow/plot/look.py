@@ -1,0 +1,157 @@
+"""The look of the papers' figures: sizes of a column and a page, axes that say little, labels beside their lines."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+
+from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, THEORY, sign_colours, style  # noqa: F401
+
+COLUMN, PAGE = 3.4, 7.0  # inches
+DPI = 200
+PURPLE = "#7a5195"  # a third group, told apart from red and blue by every common kind of vision
+GREEN = "#2a9d8f"
+LINES = (MINUS, PLUS, THEORY, PURPLE, GREEN, INK, FAINT)
+
+__all__ = [
+    *("COLUMN", "DATA", "DPI", "FAINT", "GREEN", "INK", "LINES", "MINUS", "PAGE", "PAPER", "PLUS", "PURPLE", "THEORY"),
+    *(
+        "beside",
+        "blank",
+        "corner",
+        "figure",
+        "freeze",
+        "iterations",
+        "letter",
+        "sequence",
+        "setting",
+        "sign_colours",
+        "signed",
+    ),
+    *("stamp", "style", "write_png"),
+]
+
+
+@contextmanager
+def setting():
+    """The project's style at the sizes of a printed figure."""
+    import matplotlib as mpl
+
+    small = {
+        "font.size": 8,
+        "axes.titlesize": 8.5,
+        "axes.titleweight": "normal",
+        "axes.titlepad": 5,
+        "axes.labelsize": 8,
+        "xtick.labelsize": 7,
+        "ytick.labelsize": 7,
+        "xtick.major.size": 2.5,
+        "ytick.major.size": 2.5,
+        "legend.fontsize": 7.5,
+        "lines.linewidth": 1.3,
+        "pdf.fonttype": 42,
+        "figure.constrained_layout.use": True,
+    }
+    with style(), mpl.rc_context(small):
+        yield
+
+
+def figure(width: float = PAGE, height: float = 2.4):
+    """An empty figure of that many inches, with a canvas of its own."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(width, height), layout="constrained")
+    made.get_layout_engine().set(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.03)
+    FigureCanvasAgg(made)
+    return made
+
+
+def letter(ax, text: str, title: str = "") -> None:
+    """A panel's letter in bold, and what it shows."""
+    ax.set_title(f"$\\bf{{{text}}}$  {title}" if title else f"$\\bf{{{text}}}$", loc="left")
+
+
+def corner(ax, text: str, where: str = "lower right", colour: str = INK, size: float = 7) -> None:
+    """A few words in a corner of the axes."""
+    v, h = where.split()
+    x, y = {"left": 0.03, "right": 0.97, "centre": 0.5}[h], {"lower": 0.04, "upper": 0.96, "middle": 0.5}[v]
+    ax.text(
+        x,
+        y,
+        text,
+        transform=ax.transAxes,
+        color=colour,
+        fontsize=size,
+        ha={"centre": "center"}.get(h, h),
+        va={"lower": "bottom", "upper": "top", "middle": "center"}[v],
+    )
+
+
+def beside(ax, x, y, text: str, colour: str = INK, **more) -> None:
+    """A label at a point of the axes' coordinates, shifted by `dx`, `dy` points: the name of a line beside it."""
+    dx, dy = more.pop("dx", 3), more.pop("dy", 0)
+    ax.annotate(
+        text,
+        (x, y),
+        xytext=(dx, dy),
+        textcoords="offset points",
+        **{"color": colour, "fontsize": 7.5, "va": "center", "annotation_clip": False, **more},
+    )
+
+
+def iterations(axis, unit: str = "iteration") -> None:
+    """Counts along an axis as 0, 5k, 10k; `unit` is its label."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    short = lambda v, _: f"{v / 1000:g}k" if abs(v) >= 1000 else f"{v:g}"
+    axis.set_major_locator(MaxNLocator(5))
+    axis.set_major_formatter(FuncFormatter(short))
+    axis.set_label_text(unit)
+
+
+def blank(ax) -> None:
+    """No ticks and no frame."""
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for side in ax.spines.values():
+        side.set_visible(False)
+
+
+def signed(name: str = "signed"):
+    """A colour map from minus (blue) over paper to plus (red)."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(name, [MINUS, PAPER, PLUS])
+
+
+def sequence(count: int) -> list:
+    """Colours from early (pale) to late (dark)."""
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
+
+    ramp = LinearSegmentedColormap.from_list("time", ["#c9d6df", MINUS, INK])
+    return [to_hex(c) for c in ramp(np.linspace(0.0, 1.0, count))]
+
+
+def stamp(figure, note: str) -> None:
+    """A line below the figure: what is smaller here than in the paper."""
+    if note:
+        figure.text(0.995, -0.012, note, ha="right", va="top", fontsize=6, color=FAINT)
+
+
+def freeze(figure) -> None:
+    """Lays the figure out once and for all, so that a film does not do it for every frame."""
+    figure.canvas.draw()
+    figure.set_layout_engine("none")
+
+
+def write_png(figure, path, dpi: int = DPI, colours: int | None = None) -> None:
+    """A PNG, cut to what is drawn; with `colours` reduced to that many, which makes it small."""
+    figure.savefig(path, dpi=dpi, bbox_inches="tight", pad_inches=0.06)
+    if colours:
+        from PIL import Image
+
+        with Image.open(path) as image:
+            flat = image.convert("RGB").quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        flat.save(path, optimize=True)
