@@ -20,7 +20,7 @@ BANDS = ((0.0, 1.0, 0.12), (0.25, 0.75, 0.25))  # quantiles from, to, and how da
 LABELS = {
     "init.log_scale": "log(1/scale) of the start",
     "init.width": "width",
-    "data.delta": "angle δ of the data",
+    "data.delta": "angle δ of the data (μ = sin δ)",
     "data.mu": "separation μ of the data",
     "data.kappa": "κ of the data",
     "data.n": "number of data",
