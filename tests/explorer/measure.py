@@ -37,7 +37,7 @@ FRAMES = """async (count) => {
   return [draw, gaps];
 }"""
 LATENCY = """async ([id, values]) => {
-  const slider = document.getElementById(id), found = [], server = [];
+  const slider = document.getElementById(id), found = [], server = [], cpu = [];
   for (const v of values) {
     await new Promise((done) => setTimeout(done, 30));
     const before = painted.number, key = reluflow.store.run;
@@ -45,9 +45,9 @@ LATENCY = """async ([id, values]) => {
     slider.value = v; slider.dispatchEvent(new Event('input'));
     while (!(painted.number > before && reluflow.store.run !== key)) await new Promise(requestAnimationFrame);
     found.push(painted.time - began);
-    server.push(1e3 * reluflow.store.run.spent);
+    server.push(1e3 * reluflow.store.run.spent); cpu.push(1e3 * reluflow.store.run.cpu);
   }
-  return [found, server];
+  return [found, server, cpu];
 }"""
 
 
@@ -70,6 +70,7 @@ def told(ms) -> str:
 
 
 def main():
+    print("load average", os.getloadavg(), "on", os.cpu_count(), "cores", flush=True)
     process, address = start()
     try:
         with sync_playwright() as play:
@@ -92,8 +93,9 @@ def main():
                 page.click(f'[data-preset="{preset}"]')
                 ready(page)
                 values = np.linspace(0.15, 0.85, 50).tolist()
-                took, server = page.evaluate(LATENCY, ["c-scale", values])
-                print(f"{preset}: slider to picture {told(took)}; of it the server {told(server)}", flush=True)
+                took, server, cpu = page.evaluate(LATENCY, ["c-scale", values])
+                print(f"{preset}: slider to picture {told(took)}", flush=True)
+                print(f"    of it the server {told(server)}, of processor time {told(cpu)}", flush=True)
             browser.close()
     finally:
         process.terminate()

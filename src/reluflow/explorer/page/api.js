@@ -33,8 +33,14 @@ export function changed(moving = false) {
     if (running && (!running.quick || performance.now() - running.began > PATIENCE)) { running.stop.abort(); running = null; }
     if (!running) draft();
     due = true;
-    rest = setTimeout(whole, REST);
+    rest = setTimeout(settle, REST);
   } else whole();
+}
+
+// The hand rests: the whole run, once the draft that is on its way has been seen.
+function settle() {
+  if (running?.quick) rest = setTimeout(settle, REST / 4);
+  else whole();
 }
 
 async function draft() {

@@ -112,7 +112,7 @@ function trainingPart() {
       }),
   ];
   if (flow) {
-    parts.push(choice("overlay", "run descent beside the flow and see where they part", [["off", "flow alone"], ["on", "lay descent over it"]],
+    parts.push(choice("overlay", "run descent beside the flow and see where they part", [["off", "flow alone"], ["on", "with descent"]],
       () => (store.overlay ? "on" : "off"), (v) => { store.overlay = v === "on"; overlay(); }, { quiet: true }));
   }
   parts.push(

@@ -37,4 +37,8 @@ export function ticks(lo, hi, count) {
   return found;
 }
 
-export const short = (v) => (Math.abs(v) >= 1e5 || (v !== 0 && Math.abs(v) < 1e-3) ? g(v, 3).replace("e+0", "e").replace("e+", "e").replace("e-0", "e-") : g(v, 4));
+// A few digits, for ticks.
+export function short(v) {
+  if (v !== 0 && (Math.abs(v) >= 1e6 || Math.abs(v) < 1e-3)) return g(v, 3).replace(/e([+-])0?/, (_, s) => (s === "-" ? "e-" : "e"));
+  return String(Number(v.toPrecision(4)));
+}

@@ -198,7 +198,7 @@ export class Box {
   }
 }
 
-export const powerText = (v) => (Math.abs(v) >= 1e4 ? short(Number(v.toPrecision(3))) : g(Number(v.toPrecision(3)), 4));
+export const powerText = (v) => String(Number(v.toPrecision(3)));
 
 function timeTicks(run, clock, room) {
   const end = run.t[run.F - 1];

@@ -72,11 +72,20 @@ export function readout() {
   for (let j = 0; j < run.m; j++) top = Math.max(top, run.log_w[k * run.m + j]);
   set("t", run.log_t[k] < 700 ? g(run.t[k]) : `e^${g(run.log_t[k])}`);
   set("loss", fromLog(run.log_loss[k]));
-  set("norm", run.norm2[k] > 0 && run.norm2[k] < 1e300 ? g(run.norm2[k]) : fromLog(2 * top + Math.log(2)));
+  set("norm", run.norm2[k] > 1e-300 && run.norm2[k] < 1e300 ? g(run.norm2[k]) : fromLog(logNorm(run, k)));
   set("largest", fromLog(top));
   const box = $("readout");
   box.dataset.frame = k; box.dataset.t = run.t[k]; box.dataset.logT = run.log_t[k];
   box.classList.toggle("draft", run.draft);
+}
+
+// log ‖θ‖² where ‖θ‖² itself leaves the range of float64.
+function logNorm(run, k) {
+  let top = -1.7e308, sum = 0;
+  const each = (visit) => { for (let p = k * run.m; p < (k + 1) * run.m; p++) { visit(2 * run.log_w[p]); visit(2 * run.log_a[p]); } };
+  each((v) => { top = Math.max(top, v); });
+  each((v) => { sum += Math.exp(v - top); });
+  return top + Math.log(sum);
 }
 
 function set(key, text) {

@@ -4,7 +4,7 @@ import { colours, fade, signColour, type } from "../pad.js";
 import { store } from "../store.js";
 
 export const id = "circle", title = "Circle of directions";
-export const hint = () => (store.run?.d > 2 ? "counts in all dimensions" : "cones, and extremal directions in gold");
+export const hint = () => (store.run?.d > 2 ? "counts in all dimensions" : "extremal directions in gold");
 let xs = new Float32Array(0), ys = new Float32Array(0), r = 3;
 
 // Arcs between the directions at which a point switches, with the cone each lies in.

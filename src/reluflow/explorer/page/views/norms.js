@@ -8,7 +8,7 @@ export const hint = () => "log ‖w‖, and cosine with the nearest extremal dir
 const LINES = 150; // drawn of many neurons; the one pointed at always is
 
 function boxes(sheet) {
-  const { run } = store, left = type.size * 4, right = type.size * 1.2, mid = sheet.h * 0.53;
+  const { run } = store, left = type.size * 4.8, right = type.size * 1.2, mid = sheet.h * 0.53;
   const span = run.highest - run.lowest, y = [run.lowest - 0.05 * span, run.highest + 0.05 * span];
   return [
     new Box(sheet, { left, right, top: type.size * 0.7, bottom: sheet.h - mid + type.size * 0.4, x: [0, 1], y }),

@@ -4,7 +4,7 @@ import { Box, colours, rgb, type } from "../pad.js";
 import { store } from "../store.js";
 
 export const id = "raster", title = "Activation raster";
-export const hint = () => "a line per neuron and point, coloured while active";
+export const hint = () => "a line per neuron and point";
 let order = [], made = "";
 
 const frame = (sheet) => new Box(sheet, { left: type.size * 3.4, right: type.size * 0.9, top: type.size * 0.4, bottom: type.size * 2.1, x: [0, 1], y: [store.run.m, 0] });

@@ -5,7 +5,7 @@ import { g } from "../format.js";
 import { store } from "../store.js";
 
 export const id = "size", title = "Norm against minimum norm";
-export const hint = () => (typeof store.norm.least === "number" ? "gold: the least ‖θ‖² of any network that fits" : "‖θ‖² of all weights");
+export const hint = () => (typeof store.norm.least === "number" ? "gold: the least that fits" : "‖θ‖² of all weights");
 
 function frame(sheet) {
   const top = Math.max(store.run.norm2_top, store.norm.least ?? 0) * 1.18 || 1;

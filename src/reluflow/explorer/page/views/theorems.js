@@ -70,7 +70,7 @@ function unfolding(name, head, inside) {
 const plain = (title) => title.replace(/^.*?\][,:]?\s*/, "").replace(/\.$/, "");
 const nice = (result) => {
   const text = result.replaceAll("_", " ").replace(/([a-z])(\d)/g, "$1 $2");
-  return text[0].toUpperCase() + text.slice(1);
+  return (text[0].toUpperCase() + text.slice(1)).replace(/ [a-z]$/, (letter) => letter.toUpperCase());
 };
 const num = (v, log) => (typeof v !== "number" ? String(v) : log ? `e^${g(v, 6)}` : g(v, 6));
 
