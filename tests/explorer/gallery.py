@@ -40,6 +40,7 @@ def shoot(page, address: str, name: str) -> None:
         page.fill(field, value)
         page.press(field, "Enter")
         page.evaluate("() => document.activeElement.blur()")
+    page.mouse.move(5, height - 5)
     for key in keys:
         page.keyboard.press(key)
     page.wait_for_timeout(300)

@@ -372,6 +372,18 @@ def test_nothing_spills_over_the_screen_of_a_phone_a_tablet_or_a_projector(chrom
         context.close()
 
 
+def test_a_recorded_run_keeps_its_own_phases_and_no_verdicts_of_another(watched):
+    page = watched.page
+    page.click('[data-preset="five_points"]')
+    page.wait_for_function("() => reluflow.store.run?.n === 5")
+    page.click('[data-preset="mnist"]')  # while theorems about the five points are still being judged
+    page.wait_for_function("() => reluflow.store.run.key === 'mnist'")
+    page.wait_for_timeout(3000)
+    assert watched.store("laws") == [] and watched.store("norm") == {}
+    assert watched.store("phases") == watched.store("run.phases")
+    assert watched.complaints == []
+
+
 def test_every_control_has_a_line_of_explanation(watched):
     fields = watched.page.locator("#side .field")
     assert fields.count() >= 10

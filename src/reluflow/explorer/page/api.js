@@ -73,6 +73,15 @@ async function solve(quick) {
   }
 }
 
+// Whatever is still on its way is about something that is no longer shown.
+export function abandon() {
+  number++;
+  clearTimeout(rest);
+  waiting = due = false;
+  if (running) { running.stop.abort(); running = null; }
+  store.judging = false;
+}
+
 // Whether nothing is being asked or about to be.
 export const idle = () => !running && !waiting && !due;
 

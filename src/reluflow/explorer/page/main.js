@@ -1,7 +1,7 @@
 // Starting: what to show first, what the buttons do, and one picture for every frame of the screen.
 
 import { $, el } from "./dom.js";
-import { begin, changed, fetchRun, idle, judge, note, overlay, show } from "./api.js";
+import { abandon, begin, changed, fetchRun, idle, judge, note, overlay, show } from "./api.js";
 import * as cards from "./cards.js";
 import * as controls from "./controls.js";
 import * as exporting from "./export.js";
@@ -54,6 +54,7 @@ export function choose(name) {
 }
 
 async function recorded(path) {
+  abandon();
   try {
     const run = await fetchRun(path);
     store.run = null;
