@@ -106,7 +106,7 @@ def iterations(axis, unit: str = "iteration") -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     short = lambda v, _: f"{v / 1000:g}k" if abs(v) >= 1000 else f"{v:g}"
-    axis.set_major_locator(MaxNLocator(5))
+    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(short))
     axis.set_label_text(unit)
 

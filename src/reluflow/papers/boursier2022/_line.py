@@ -92,13 +92,13 @@ def state(ax, ds, f, kink, height, limits, size: float = 13.0):
     marks = ax.scatter(
         kink, height, c=look.sign_colours(height), s=size, alpha=0.7, lw=0, marker="o", zorder=3, clip_on=True
     )
-    ax.scatter(ds.x, ds.y, s=34, c=look.DATA, marker="X", edgecolors="white", lw=0.7, zorder=4)
+    ax.scatter(ds.x, ds.y, s=42, c=look.DATA, marker="X", edgecolors="white", lw=0.7, zorder=4)
     ax.set_xlim(float(ds.grid[0]), float(ds.grid[-1]))
     ax.set_ylim(*limits)
     return line, marks
 
 
-def animate(ds, way: str):
+def animate(ds, way: str, limits=None, log: bool = False):
     """Function and neurons beside the loss, over the moments of the film."""
     from matplotlib.animation import FuncAnimation
 
@@ -107,11 +107,11 @@ def animate(ds, way: str):
     fig = look.figure(6.4, 2.7)
     left, right = fig.subplots(1, 2, width_ratios=[1.5, 1])
     one = ds.sel(way=way)
-    line, marks = state(left, ds, one.film_function[0], one.film_kink[0], one.film_height[0], span(ds), 16.0)
+    line, marks = state(left, ds, one.film_function[0], one.film_kink[0], one.film_height[0], limits or span(ds), 16.0)
     left.set(xlabel="x", ylabel="h(x), and s|w| of each neuron")
     right.plot(ds.iteration, one.loss, color=look.FAINT, lw=1.0)
     (dot,) = right.plot([0], [float(one.loss[0])], "o", color=look.INK, ms=5)
-    right.set_ylabel("2 L")
+    right.set(ylabel="2 L", yscale="log" if log else "linear")
     look.iterations(right.xaxis)
     text = left.set_title("")
 

@@ -50,7 +50,7 @@ def facts(ds) -> list[Claim]:
     plus, minus = kinks[heights > 0], kinks[heights < 0]
     limit = np.maximum(0.4 * ds.grid + 0.2, 0.0) - np.maximum(0.8 - 0.4 * ds.grid, 0.0)
     apart = float(np.max(np.abs(end.function - limit)))
-    # The cluster that is left is a share sqrt(2 * 2L) from its limit, whose largest value on the grid is that of its ray.
+    # The slower cluster is a share sqrt(2 * 2L) short of its limit, relu(0.8 - 0.4 x).
     left = 1.1 * np.sqrt(2 * loss(3)) * float(np.max(np.maximum(0.8 - 0.4 * ds.grid, 0.0)))
     both = float(np.max(np.abs(ds.function.sel(way="descent") - ds.function.sel(way="flow"))))
     least = 2 * (1 / np.sqrt(5) + 1 / np.sqrt(1.25))

@@ -18,7 +18,7 @@ def compute(*, scale, width, seed, last):
 
     import reluflow as rf
     from reluflow.papers._figures import solve
-    from reluflow.papers.boursier2022._line import WAYS, STEP
+    from reluflow.papers.boursier2022._line import STEP, WAYS
 
     data = rf.data.two_points()
     init = rf.init.balanced(width=width, dim=2, log_scale=float(np.log(scale / np.sqrt(width))), seed=seed)
@@ -101,7 +101,7 @@ def draw(ds):
         ax.plot(ds.predicted.sel(label=sign), part, "o", color=look.THEORY, ms=4.5, mec="white", mew=0.5)
     look.beside(ax, float(ds.predicted.sel(label=1, share=0.5)), 0.75, "formula", look.THEORY, dx=7)
     look.corner(ax, "origin", "upper left", look.FAINT)
-    ax.text(8300, 0.53, "saddle: one point fitted", color=look.FAINT, fontsize=7, ha="center")
+    ax.text(8600, 0.44, "saddle: one point fitted", color=look.FAINT, fontsize=7, ha="center")
     ax.set(ylabel="2 L", ylim=(-0.03, 1.12), xlim=(0, float(ds.iteration[-1])))
     look.iterations(ax.xaxis)
     return fig
