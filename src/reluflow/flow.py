@@ -15,7 +15,8 @@ import numpy as np
 from reluflow._checks import number, one_of
 from reluflow.kernels import aside as ka
 from reluflow.kernels import coupled as kn
-from reluflow.kernels.field import State, Work
+from reluflow.kernels import window as kw
+from reluflow.kernels.field import BLAS_ABOVE, State, Work
 from reluflow.kernels.pack import Pack, pack
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -59,13 +60,13 @@ class Machine:
         self.ci[kn.STRIDE] = 1
         self.cf[kn.PASSIVE] = 0.5 * np.log(PASSIVE)
         self.tailed = problem.tailed
-        top = np.max(np.abs(self.pk.alpha), initial=1e-300)
+        top = self.top = float(np.max(np.abs(self.pk.alpha), initial=1e-300))
         label = 1.0 if problem.tailed else min(1.0, np.max(np.abs(self.pk.y), initial=0.0) or 1.0)
         self.c_stop = 0.5 * np.log(ACTIVE * label / max(top, 1.0))
         per_row = 8 * (self.size + self.m * self.big)
         self.rows = int(np.clip(4e6 / per_row, 8, 256))
         room = self.m * (self.big + 2)
-        self.ev = np.empty((max(1024, 2 * room), 5))
+        self.ev = np.empty((max(1024, 5 * room), 5))
         self.saves = np.empty(0)
         cells = self.m * self.big
         self.ck = (np.empty((self.rows, 2)), np.empty((self.rows, self.size)), np.empty((self.rows, cells), np.int64))
@@ -79,6 +80,9 @@ class Machine:
         self.looked = (np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
         self.span, self.order, self.noises = np.zeros(5), np.zeros(1, np.int64), np.zeros(self.big)
         self.probe = np.full(max(self.n, 0), 1.0 / np.sqrt(max(self.n, 1)))
+        self.window: kw.Window | None = None
+        if problem.train == "both" and self.m * self.big * self.r > BLAS_ABOVE:
+            self.window = kw.window(self.pk.gram, self.m, self.r, self.size)
 
     def restore(self, clock: float, step: float, y: np.ndarray, code: np.ndarray):
         """Puts a checkpoint back."""
@@ -103,6 +107,8 @@ class Machine:
 
     def frames(self, wanted: np.ndarray):
         """States at ascending clock values, going on from the present state."""
+        if self.window is not None:
+            return self._frames_in_windows(wanted)
         self.saves = np.ascontiguousarray(wanted)
         self.ci[[kn.FR_NEXT, kn.FR_USED]] = 0
         self.ci[kn.STRIDE] = 2**62
@@ -130,6 +136,28 @@ class Machine:
                 break
         return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
 
+    def _frames_in_windows(self, wanted: np.ndarray):
+        """The same where stretches have no inside to look into: one run for each, all from the present state."""
+        start = self.cf[kn.CLOCK], self.cf[kn.STEP], self.st.y.copy(), self.st.code.reshape(-1).copy()
+        end = self.cf[kn.END]
+        self.ci[kn.STRIDE] = 2**60
+        y, code = np.empty((len(wanted), self.size)), np.empty((len(wanted), self.m * self.big), np.int8)
+        for k, clock in enumerate(wanted):
+            self.restore(*start)
+            self.cf[kn.END] = clock
+            status = kn.RUNNING
+            while status in (kn.RUNNING, kn.FLUSH, kn.QUIET):
+                status = self.burst(8)
+                self.ci[[kn.EV_USED, kn.CK_USED]] = 0
+                if status == kn.QUIET:
+                    t1 = self.horizon()
+                    self.jump_to(t1)
+                    if t1 <= self.span[0]:
+                        self.ci[kn.WAIT] = 50
+            y[k], code[k] = self.st.y, self.st.code.reshape(-1)
+        self.cf[kn.END] = end
+        return y, code
+
     def _frames_in_jump(self, wanted: np.ndarray) -> list:
         """The wanted frames inside the jump that starts now, and the jump itself."""
         t1 = self.horizon()
@@ -152,6 +180,11 @@ class Machine:
             self.ci[kn.WAIT] = 50
         return found
 
+    def small(self) -> np.ndarray:
+        """e^{2c} of the passive neurons, 0 for the others."""
+        c = self.st.y[self.m * (self.r + 1) : -1]
+        return np.where((c < self.cf[kn.PASSIVE]) & (self.st.dead == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0)
+
     def time(self) -> float:
         return self._time_of(self.cf[kn.CLOCK])
 
@@ -168,9 +201,9 @@ class Machine:
         """Until when the drive may be held constant: the first passive neuron that becomes active, the end, or
         drift."""
         t0, t_end = self.time(), self._time_of(self.cf[kn.END])
-        self.span = np.array(
-            [t0, min(t_end, t0 + DRIFT / max(self.cf[kn.SPEED], 1e-30)), self.c_stop, self.cf[kn.PASSIVE], 0.0]
-        )
+        speed = self.cf[kn.SPEED]
+        t_drift = t0 + DRIFT / speed if speed > 0.0 else np.inf
+        self.span = np.array([t0, min(t_end, t_drift), self.c_stop, self.cf[kn.PASSIVE], 0.0])
         return self._jump(-1)
 
     def jump_to(self, t: float) -> np.ndarray:
@@ -217,6 +250,11 @@ class Machine:
             self._aside(self.mode, self.scratch[2])
             self.mode = None
         while True:
+            if self.window is not None:
+                status = self._windows(budget)
+                if status != kw.SHORT:
+                    return status
+                budget = 1
             status = kn.burst(
                 self.pk,
                 self.st,
@@ -235,6 +273,21 @@ class Machine:
             if status != kn.ASIDE:
                 return status
             self._aside(ka.AT_ORIGIN, self.scratch[0][12].copy() if self.ci[kn.ORIGIN] else self.scratch[2])
+
+    def _windows(self, budget: int) -> int:
+        return kw.advance(
+            self.pk,
+            self.st,
+            self.cf,
+            self.ci,
+            budget,
+            self.window,
+            self.wk,
+            self.probe,
+            self.noises,
+            self.ev,
+            *self.ck,
+        )
 
 
 def _state(pk: Pack, start) -> State:
@@ -304,6 +357,7 @@ class Tape:
         self.events: list[np.ndarray] = []
         self.count = 0
         self.jumps = 0
+        self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
 
     def take(self, machine: Machine):
         """Moves what a burst wrote into the tape."""
@@ -337,7 +391,7 @@ class Tape:
         keep = np.r_[0, np.arange(2, len(clock), 2)]
         self.clock, self.y, self.code = [clock[keep]], [y[keep]], [code[keep]]
         self.count = len(keep)
-        machine.ci[kn.STRIDE] *= 2
+        machine.ci[kn.STRIDE] = min(2 * int(machine.ci[kn.STRIDE]), 2**60)
         machine.ci[kn.TICK] = (len(clock) - 1) % 2 * (machine.ci[kn.STRIDE] // 2)
 
     def arrays(self):
@@ -382,7 +436,6 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
                 if outcome_of_jump is not None:
                     outcome = outcome_of_jump
                     break
-                continue
             if status in STATUS:
                 outcome = STATUS[status]
                 break
@@ -423,11 +476,15 @@ def leap(machine: Machine, tape: Tape) -> Outcome | None:
     inside = t0 + (t1 - t0) * np.union1d(
         np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:]
     )
+    before = machine.small()
     for t in inside[:-1].tolist() + [t1]:
         rows = machine.jump_to(t)
         if len(rows):
             tape.events.append(rows)
         tape.add_now(machine)
+    # |f - f_frozen| <= max |x| (sum of e^{2c} over the neurons that moved + what the others may drift).
+    drift = machine.cf[kn.SPEED] * (t1 - t0)
+    tape.neglected += machine.top * (float(np.sum(np.maximum(before, machine.small()))) + drift)
     return None
 
 

@@ -74,7 +74,13 @@ class Solution:
             rtol=method.rtol,
             energy_error=abs(spent) / loss0 if loss0 > 0 else abs(spent),
             nearest_bifurcation=float(cf[kn.NEAREST]),
-            regimes={"coupled": int(ci[kn.N_STEPS]), "jumps": tape.jumps, "jump_events": int(ci[kn.N_JUMP_EVENTS])},
+            regimes={
+                "coupled": int(ci[kn.N_STEPS] - ci[kn.N_WINDOWS]),
+                "windows": int(ci[kn.N_WINDOWS]),
+                "jumps": tape.jumps,
+                "jump_events": int(ci[kn.N_JUMP_EVENTS]),
+                "neglected": tape.neglected,  # outputs left out while the drive was held constant, at most
+            },
         )
         sol = cls(problem, method, outcome, stats, events, machine, (clock[:, 0], y, code), (clock, y, code))
         if times is not None:

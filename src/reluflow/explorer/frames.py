@@ -9,7 +9,7 @@ each divided by its total over the run. Event time is the activity so far: equal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,35 +20,38 @@ TINY = 1e-300
 OFF, ON, SLIDING = 0, 1, 2
 
 
-@dataclass
 class States:
-    """States at increasing clock values, as `Solution._replay` gives them."""
+    """States at increasing clock values, as `Solution._replay` gives them, and what is read off them."""
 
-    sol: Solution
-    clock: np.ndarray
-    y: np.ndarray
-    code: np.ndarray
+    COLUMNS = ("clock", "y", "code", "unit", "log_w", "log_a", "b", "t", "log_t", "log_loss", "outputs")
 
-    def __post_init__(self):
-        sol = self.sol
-        q, b, c = sol._split(self.y)
+    def __init__(self, sol: Solution, clock: np.ndarray, y: np.ndarray, code: np.ndarray):
+        self.sol, self.clock, self.y, self.code = sol, clock, y, code
+        q, self.b, c = sol._split(y)
         size = np.maximum(np.linalg.norm(q, axis=-1), TINY)
         self.unit = q / size[..., None]  # in the run's own coordinates, whose angles are those of the data's
         self.log_w = c + np.log(size)
-        self.log_a = c + np.log(np.maximum(np.abs(b), TINY))
-        self.b = b
-        self.t, self.log_t = sol._time.times(self.clock)
-        f, self.log_loss, bits = sol._machine.look(np.ascontiguousarray(self.clock), self.y, self.code, bits=True)
+        self.log_a = c + np.log(np.maximum(np.abs(self.b), TINY))
+        self.t, self.log_t = sol._time.times(clock)
+        f, self.log_loss, _ = sol._machine.look(np.ascontiguousarray(clock), y, code)
         self.outputs = sol._to_data(f)
-        bits = sol._bits_to_data(bits)
-        slope = sol.problem.activation.slope
-        self.bits = np.where(sol._slid(self.code), SLIDING, np.where(bits > slope, ON, OFF)).astype(np.uint8)
+
+    @cached_property
+    def bits(self) -> np.ndarray:
+        """OFF, ON or SLIDING, (frames, width, n)."""
+        sol = self.sol
+        _, _, bits = sol._machine.look(np.ascontiguousarray(self.clock), self.y, self.code, bits=True)
+        on = sol._bits_to_data(bits) > sol.problem.activation.slope
+        return np.where(sol._slid(self.code), SLIDING, np.where(on, ON, OFF)).astype(np.uint8)
 
     def joined(self, other: States) -> States:
-        clock = np.concatenate([self.clock, other.clock])
-        order = np.argsort(clock, kind="stable")
-        pick = lambda a, b: np.concatenate([a, b])[order]
-        return States(self.sol, clock[order], pick(self.y, other.y), pick(self.code, other.code))
+        """Both, in order of time; nothing is computed again."""
+        found = States.__new__(States)
+        found.sol = self.sol
+        order = np.argsort(np.concatenate([self.clock, other.clock]), kind="stable")
+        for name in self.COLUMNS:
+            setattr(found, name, np.concatenate([getattr(self, name), getattr(other, name)])[order])
+        return found
 
 
 def activity(s: States) -> np.ndarray:
@@ -72,7 +75,7 @@ def activity(s: States) -> np.ndarray:
     return total / np.sum(total)
 
 
-def refined(sol, most: int, more: int) -> States:
+def refined(sol, most: int, more: int, rounds: int = 2) -> States:
     """The run's own frames, at most `most`, and up to `more` between those where much happens."""
     clock, y, code = sol._frames
     if len(clock) > most:
@@ -81,8 +84,8 @@ def refined(sol, most: int, more: int) -> States:
     states = States(sol, clock, y, code)
     if isinstance(sol.method, Descent) or len(clock) < 2:
         return states
-    for _ in range(2):
-        wanted = between(states, more // 2)
+    for _ in range(rounds):
+        wanted = between(states, more // rounds)
         if len(wanted):
             states = states.joined(States(sol, *sol._replay(wanted)))
     return states
@@ -161,7 +164,7 @@ def picture(sol, *, draft: bool = False, states: States | None = None) -> tuple[
     m, n, d = problem.init.width, problem.data.n, problem.data.d
     room = int(np.clip(1.2e6 / (m * max(n, 4)), 24, 200 if draft else 480))
     more = (40 if draft else 160) if m * n <= 2000 else 24
-    s = states if states is not None else refined(sol, max(room - more, 16), min(more, room // 2))
+    s = states if states is not None else refined(sol, max(room - more, 16), min(more, room // 2), 1 if draft else 2)
     aims = targets(problem)
     flat = plane(problem)
     w = sol._machine.coords.expand(s.unit)

@@ -31,7 +31,7 @@ RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM, QUIET, ASIDE = 
 CLOCK, STEP, END, RTOL, LOSS0, REST, NEAREST, SPEED, PASSIVE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 N_STEPS, N_REJECTED, N_EVENTS, N_FIELDS, N_JUMP_EVENTS = 0, 1, 2, 3, 4
 EV_USED, CK_USED, FR_NEXT, FR_USED, STRIDE, TICK = 5, 6, 7, 8, 9, 10
-WAIT, ORIGIN, CHECKED = 11, 12, 13
+WAIT, ORIGIN, CHECKED, N_WINDOWS = 11, 12, 13, 14
 
 SAME_INSTANT = 1e-13  # |<q, e>| / |q| that counts as being on the surface with another event
 LEFT = 1e-11  # a neuron has clearly left a surface
@@ -621,7 +621,8 @@ def calm(pk, st, v, noises, cf, wk):
             slow += rate
     for k in range(noises.size):
         grain += noises[k]
-    cf[SPEED] = slow
+    # A drift below the rounding of the drive is none: it would bound every jump, for ever.
+    cf[SPEED] = slow if slow > 0.3 * size * grain else 0.0
     return fast + slow <= 1e-15 + 0.3 * size * grain
 
 

@@ -69,6 +69,23 @@ def noise(pk, y, m, r, wk, out):
 
 
 @inner
+def held_margin(s, F, need, scale, noise, slope, pinned):
+    """(margin, side) of one held surface with jump F whose bit would have to give the force `need`; see `margins`."""
+    grain = ROUND * scale + 10.0 * noise
+    if abs(F) <= 10.0 * noise:
+        return 1.0, 0
+    if s * F < 0.0:
+        lo = -s * need - slope * abs(F)
+        hi = abs(F) + s * need
+        if pinned and lo > 2.0 * grain and hi > 0.0:
+            return -1e-300, 2
+        return (min(lo, hi) + grain) / scale, 0 if lo < hi else 1
+    # Pinned ones may stay while nothing pushes; a slid one has lost its hold.
+    lost = abs(need - slope * F) if pinned else max(abs(need), abs(F))
+    return (grain - lost) / scale, 3
+
+
+@inner
 def margins(pk, st, wk, noises, out):
     """How far the held surfaces are from letting go: (smallest margin, neuron, surface, side), every one in `out`.
 
@@ -103,24 +120,12 @@ def margins(pk, st, wk, noises, out):
             out[j, p] = 1.0
             F = wk.jump[p]
             need = nu[a] - wk.base[p]
-            grain = ROUND * scale + 10.0 * noises[p]
             if abs(F) <= 10.0 * noises[p]:
                 continue
             pinned = (st.code[j, p] & 3) == PINNED
-            if s * F < 0.0:
-                lo = -s * need - pk.slope * abs(F)
-                hi = abs(F) + s * need
-                side = 0 if lo < hi else 1
-                margin = (min(lo, hi) + grain) / scale
-                if pinned and lo > 2.0 * grain and hi > 0.0:
-                    margin, side = -1e-300, 2
-                if not pinned:
-                    st.bits[j, p] = min(1.0, max(pk.slope, need / F))
-            else:
-                # Pinned ones may stay while nothing pushes; a slid one has lost its hold.
-                lost = abs(need - pk.slope * F) if pinned else max(abs(need), abs(F))
-                margin = (grain - lost) / scale
-                side = 3
+            margin, side = held_margin(s, F, need, scale, noises[p], pk.slope, pinned)
+            if s * F < 0.0 and not pinned:
+                st.bits[j, p] = min(1.0, max(pk.slope, need / F))
             out[j, p] = margin
             if margin < worst:
                 worst, wj, wk_, wside = margin, j, p, side
@@ -177,56 +182,105 @@ def project(st, y, j, r):
 
 @inner
 def box_qp(G, p, lower, upper, n):
-    """Minimises (1/2) n'Gn - p'n over the box: projected Gauss-Seidel until the active set repeats, then a direct
-    solve."""
+    """Minimises (1/2) n'Gn - p'n over the box, starting from n.
+
+    Principal pivoting: the coordinates that are free solve a linear system, those at a bound must be pushed against it;
+    all that fail change places, one at a time once that stops helping (then it ends for certain, where G is definite).
+    A few sweeps of Gauss-Seidel give the first guess, and many of them the answer if the pivots do not.
+    """
     t = p.size
     for k in range(t):
         n[k] = min(upper[k], max(lower[k], n[k]))
-    free = np.empty(t, np.int64)
+    sweep_box(G, p, lower, upper, n, 2)
+    if t == 1:
+        return
+    place, free = np.empty(t, np.int64), np.empty(t, np.int64)
     small, rhs = np.empty((t, t)), np.empty(t)
-    for sweep in range(2000):
+    for k in range(t):
+        place[k] = 2 if lower[k] < n[k] < upper[k] else (0 if n[k] == lower[k] else 1)
+    best, patience = t + 1, 3
+    for _ in range(20 + 4 * t):
+        count = 0
+        for k in range(t):
+            if place[k] == 2:
+                free[count] = k
+                count += 1
+            else:
+                n[k] = lower[k] if place[k] == 0 else upper[k]
+        for a in range(count):
+            rhs[a] = p[free[a]]
+            for l in range(t):
+                if place[l] != 2:
+                    rhs[a] -= G[free[a], l] * n[l]
+            for b in range(count):
+                small[a, b] = G[free[a], free[b]]
+        if solve_spd(small, rhs, count) <= 1e-13:
+            break
+        for a in range(count):
+            n[free[a]] = rhs[a]
+        wrong, last = 0, -1
+        for k in range(t):
+            if fails(G, p, lower, upper, n, place, k) >= 0:
+                wrong += 1
+                last = k
+        if wrong == 0:
+            return
+        if wrong < best:
+            best, patience = wrong, 3
+        else:
+            patience -= 1
+        for k in range(t):
+            if k == last or patience > 0:
+                to = fails(G, p, lower, upper, n, place, k)
+                if to >= 0:
+                    free[k] = to  # written down first: `fails` reads every place
+                else:
+                    free[k] = place[k]
+            else:
+                free[k] = place[k]
+        for k in range(t):
+            place[k] = free[k]
+    for k in range(t):
+        n[k] = min(upper[k], max(lower[k], n[k]))
+    sweep_box(G, p, lower, upper, n, 2000)
+
+
+@inner
+def sweep_box(G, p, lower, upper, n, sweeps):
+    """Projected Gauss-Seidel, until nothing changes or for `sweeps` rounds."""
+    t = p.size
+    for _ in range(sweeps):
+        same = True
         for k in range(t):
             rest = p[k]
             for l in range(t):
                 if l != k:
                     rest -= G[k, l] * n[l]
-            n[k] = min(upper[k], max(lower[k], rest / G[k, k]))
-        if t == 1:
+            rest = min(upper[k], max(lower[k], rest / G[k, k]))
+            if rest != n[k]:
+                same = False
+            n[k] = rest
+        if same:
             return
-        if sweep % 10 != 9:
-            continue
-        count = 0
-        for k in range(t):
-            if lower[k] < n[k] < upper[k]:
-                free[count] = k
-                count += 1
-        for a in range(count):
-            rhs[a] = p[free[a]]
-            for l in range(t):
-                if not lower[l] < n[l] < upper[l]:
-                    rhs[a] -= G[free[a], l] * n[l]
-            for b in range(count):
-                small[a, b] = G[free[a], free[b]]
-        solve_spd(small, rhs, count)
-        fits = True
-        for a in range(count):
-            k = free[a]
-            if not lower[k] <= rhs[a] <= upper[k]:
-                fits = False
-        if fits:
-            for a in range(count):
-                n[free[a]] = rhs[a]
-            good = True
-            for k in range(t):
-                v = p[k]
-                size = abs(p[k])
-                for l in range(t):
-                    v -= G[k, l] * n[l]
-                    size += abs(G[k, l] * n[l])
-                if (n[k] == lower[k] and v > 1e-14 * size) or (n[k] == upper[k] and v < -1e-14 * size):
-                    good = False
-            if good:
-                return
+
+
+@inner
+def fails(G, p, lower, upper, n, place, k):
+    """Where coordinate k of `box_qp` should go instead (0 lower, 1 upper, 2 free), -1 if it is right where it is."""
+    if lower[k] == upper[k]:
+        return -1
+    if place[k] == 2:
+        grain = 1e-14 * max(abs(lower[k]), abs(upper[k]))
+        if n[k] < lower[k] - grain:
+            return 0
+        return 1 if n[k] > upper[k] + grain else -1
+    v, size = p[k], abs(p[k])
+    for l in range(p.size):
+        v -= G[k, l] * n[l]
+        size += abs(G[k, l] * n[l])
+    if (place[k] == 0 and v > 1e-14 * size) or (place[k] == 1 and v < -1e-14 * size):
+        return 2
+    return -1
 
 
 @inner
@@ -274,7 +328,7 @@ def resolve(pk, st, j, mark, wk, noises):
             on = mark[k] == RISING or mark[k] == FORCE_ON
             lower[a] = -s * F * (1.0 if on else pk.slope)
             upper[a] = lower[a]
-        n[a] = lower[a]
+        n[a] = max(lower[a], min(upper[a], st.bits[j, k] * abs(F)))
     unique = True
     if t > 1:
         L, rest = np.empty((t, t)), np.empty(t)

@@ -14,6 +14,7 @@ import sys
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,  # the driver splits a task whose worker died, and tries again
+    "distributed.worker.profile.enabled": False,  # it would look into every run a hundred times a second
     "distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1"),
 }
 

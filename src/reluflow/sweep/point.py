@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from reluflow.experiment import Experiment
 from reluflow.sweep import keep
 
 SEAL = 64  # hexadecimal digits
@@ -35,11 +36,11 @@ GRACE = 10.0  # seconds, on top
 def run_task(text: str) -> bytes:
     """The points of a task, given as `driver.Run.text` writes it."""
     task = json.loads(text)
-    for kind in sorted(
-        {values.get("method.kind", task["experiment"]["method"]["kind"]) for _, values in task["points"]}
-    ):
+    base = Experiment.from_dict(task["experiment"], folder=task["folder"])
+    usual = base["method.kind"]
+    for kind in sorted({str(values.get("method.kind", usual)) for _, values in task["points"]}):
         _warm(kind)
-    return pack([(index, *run_point(task, values)) for index, values in task["points"]])
+    return pack([(index, *run_point(base, task, values)) for index, values in task["points"]])
 
 
 @lru_cache
@@ -52,13 +53,13 @@ def _warm(kind: str) -> None:
         rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(2, 2)), methods[kind], t1=1.0)
 
 
-def run_point(task: dict, values: dict) -> tuple[str, str, float, dict]:
+def run_point(base: Experiment, task: dict, values: dict) -> tuple[str, str, float, dict]:
     """Outcome, reason ("" if all went well), seconds, and the kept quantities of one point."""
     began = time.perf_counter()
     outcome, reason, kept = "failed", "", {}
     try:
         with _budget(task["patience"] if task["hard"] else None, task["memory"]):
-            outcome, reason, kept = _compute(task, values)
+            outcome, reason, kept = _compute(base, task, values)
     except MemoryError:
         reason = f"It needs more memory than its budget of {task['memory'] or 'the machine'}."
     except Exception as error:
@@ -67,23 +68,14 @@ def run_point(task: dict, values: dict) -> tuple[str, str, float, dict]:
     return outcome, reason, time.perf_counter() - began, kept
 
 
-def _compute(task: dict, values: dict):
-    from reluflow.experiment import Experiment
-
-    base = _base(task)
-    experiment: Experiment = base.changed(values)
+def _compute(base: Experiment, task: dict, values: dict):
+    experiment = base.changed(values)
     if task["seconds"] is not None:
         experiment = experiment.changed(_limit(experiment, task["seconds"]))
     sol = experiment.run()
     kept = keep.measure(task["keep"], sol)
     reason = "" if sol.outcome.success else sol.outcome.value
     return sol.outcome.name.lower(), reason, kept
-
-
-def _base(task: dict):
-    from reluflow.experiment import Experiment
-
-    return Experiment.from_dict(task["experiment"], folder=task["folder"])
 
 
 def _limit(experiment, seconds: float) -> dict:
@@ -172,8 +164,6 @@ def size(memory: str) -> int:
 
 def pack(rows: list[tuple[int, str, str, float, dict]]) -> bytes:
     """Rows (index, outcome, reason, seconds, quantities) as an `.npz`; quantities of unlike shapes padded with NaN."""
-    from reluflow.store import versions
-
     arrays: dict[str, Any] = {
         "point": np.array([r[0] for r in rows], np.int64),
         "failed": np.array([bool(r[2]) for r in rows]),
@@ -188,10 +178,17 @@ def pack(rows: list[tuple[int, str, str, float, dict]]) -> bytes:
         dims[name] = list(first[0])
         values = [None if c is None else c[1] for c in cells]
         arrays[f"v:{name}"] = _texts(values) if isinstance(first[1], str) else padded(values)
-    arrays["about"] = np.array(json.dumps({"dims": dims, "versions": versions()}))
+    arrays["about"] = np.array(json.dumps({"dims": dims, "versions": _versions()}))
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return _sealed(buffer.getvalue())
+
+
+@lru_cache
+def _versions() -> dict[str, str]:
+    from reluflow.store import versions
+
+    return versions()
 
 
 def _sealed(archive: bytes) -> bytes:

@@ -5,7 +5,7 @@ import { copy, store, tell } from "./store.js";
 
 const page = Math.random().toString(36).slice(2, 12) + Math.random().toString(36).slice(2, 8);
 let number = 0, running = null, waiting = false, rest = 0, due = false;
-const REST = 160, PATIENCE = 400;
+const REST = 400, PATIENCE = 600; // milliseconds
 
 async function post(path, body, signal) {
   const reply = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ page, ...body }), signal });
@@ -39,7 +39,7 @@ export function changed(moving = false) {
 
 // The hand rests: the whole run, once the draft that is on its way has been seen.
 function settle() {
-  if (running?.quick) rest = setTimeout(settle, REST / 4);
+  if (running?.quick) rest = setTimeout(settle, 50);
   else whole();
 }
 

@@ -1,0 +1,95 @@
+"""The window regime: many neurons traced alone under a drive found by iteration, against steps of all together."""
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+from reluflow import flow
+
+CASES = [
+    (loss, slope, balanced)
+    for loss in ("square", "logistic", "exponential")
+    for slope in (0.0, 0.3)
+    for balanced in (True, False)
+]
+
+
+def draw(seed, loss, slope, balanced, n=6, d=4, width=10):
+    rng = np.random.default_rng([seed, 77])
+    x = rng.normal(size=(n, d))
+    y = rng.normal(size=n) if loss == "square" else rng.choice([-1.0, 1.0], n)
+    make = rf.init.balanced if balanced else rf.init.gaussian
+    init = make(width, d, log_scale=-1.0, seed=seed)
+    return rf.Problem(rf.Data(x, y), init, loss=loss, activation=rf.LeakyReLU(slope))
+
+
+def both(problem, t1, rtol, monkeypatch):
+    """The run by steps of all neurons, ten times as careful, and the run by windows."""
+    monkeypatch.setattr(flow, "BLAS_ABOVE", 10**12)
+    steps = rf.solve(problem, rf.Flow(rtol=max(1e-12, rtol / 100)), t1=t1)
+    monkeypatch.setattr(flow, "BLAS_ABOVE", 0)
+    windows = rf.solve(problem, rf.Flow(rtol=rtol), t1=t1)
+    assert steps.stats.regimes["windows"] == 0
+    assert windows.stats.regimes["windows"] > 0
+    return steps, windows
+
+
+def agree(steps, windows, t1, rtol):
+    """The promise, away from bifurcations: outputs and event times to 100 rtol."""
+    t = np.linspace(0.0, t1, 9)[1:]
+    f = steps.outputs_at(t)
+    assert np.max(np.abs(f - windows.outputs_at(t)) / np.maximum(1.0, np.abs(f))) < 100 * rtol
+    a, b = steps.events, windows.events
+    order_a, order_b = (np.lexsort((e.datum, e.neuron, np.round(e.t, 4))) for e in (a, b))
+    for column in ("neuron", "datum", "code"):
+        np.testing.assert_array_equal(getattr(a, column)[order_a], getattr(b, column)[order_b])
+    np.testing.assert_allclose(a.t[order_a], b.t[order_b], rtol=0, atol=100 * rtol * t1)
+
+
+@pytest.mark.parametrize("loss, slope, balanced", CASES)
+def test_windows_and_steps_agree(loss, slope, balanced, monkeypatch):
+    problem = draw(1, loss, slope, balanced)
+    agree(*both(problem, 10.0, 1e-7, monkeypatch), 10.0, 1e-7)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(2, 10))
+@pytest.mark.parametrize("loss, slope, balanced", CASES)
+def test_windows_and_steps_agree_on_many_problems(seed, loss, slope, balanced, monkeypatch):
+    steps, windows = both(draw(seed, loss, slope, balanced), 10.0, 1e-7, monkeypatch)
+    if min(steps.stats.nearest_bifurcation, 1.0) < 1e-5 or steps.stats.non_unique:
+        pytest.skip("the run passes a bifurcation")
+    agree(steps, windows, 10.0, 1e-7)
+
+
+def test_large_problems_take_windows_and_say_so():
+    data = rf.data.teacher(30, 40, 3, seed=0)
+    problem = rf.Problem(data, rf.init.balanced(width=120, dim=40, log_scale=-30.0, seed=0))
+    sol = rf.solve(problem, rf.Flow(rtol=1e-6), t1=150.0)
+    assert sol.stats.regimes["windows"] > 0
+    assert sol.stats.regimes["jumps"] >= 1
+    assert 0.0 < sol.stats.regimes["neglected"] < 1e-9
+    assert sol.stats.energy_error < 1e-5
+    # A frame is reproduced from the checkpoint before it.
+    k = len(sol.t) // 2
+    np.testing.assert_allclose(sol.outputs_at(sol.t[k]), sol.outputs[k], atol=1e-12)
+    between = 0.5 * (sol.t[k] + sol.t[k + 1])
+    low, high = sorted((sol.loss[k], sol.loss[k + 1]))
+    assert low <= sol.loss_at(between) <= high
+
+
+def test_a_tighter_tolerance_gives_a_smaller_error(monkeypatch):
+    problem = draw(3, "square", 0.0, True)
+    t = np.linspace(0.0, 10.0, 6)[1:]
+    errors = []
+    for rtol in (1e-4, 1e-6, 1e-8):
+        steps, windows = both(problem, 10.0, rtol, monkeypatch)
+        errors.append(np.max(np.abs(steps.outputs_at(t) - windows.outputs_at(t))))
+    assert errors[0] > 10 * errors[1] > 100 * errors[2] or max(errors[1:]) < 1e-9
+
+
+def test_a_fitted_problem_comes_to_rest_at_the_finest_tolerance():
+    # Jumps used to follow one another for ever, each bounded by a drift that was rounding.
+    problem = rf.Problem(rf.data.five_points(), rf.init.balanced(60, 2, log_scale=-14.0))
+    sol = rf.solve(problem, rf.Flow(rtol=1e-12), limits=rf.Limits(seconds=60))
+    assert sol.outcome is rf.Outcome.STATIONARY
