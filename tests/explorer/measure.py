@@ -16,6 +16,14 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 
 CHROMIUM = os.environ.get("RELUFLOW_CHROMIUM", "/usr/bin/chromium")
+DRAW = """async (count) => {
+  const cards = await import('/page/cards.js'), player = await import('/page/player.js'), { store } = reluflow;
+  for (let k = 0; k < count; k++) {
+    store.index = store.run.index(store.clock, (k + 0.5) / count);
+    cards.drawAll(); player.drawStrip(); player.readout();
+    for (const c of cards.cards) c.pad?.ctx.getImageData(0, 0, 1, 1);
+  }
+}"""
 FRAMES = """async (count) => {
   const cards = await import('/page/cards.js'), player = await import('/page/player.js'), { store } = reluflow;
   const draw = [];
@@ -69,6 +77,14 @@ def told(ms) -> str:
     return f"median {np.median(ms):.1f} ms (best {min(ms):.1f}, quarter {low:.1f}, 95% {high:.1f}, worst {max(ms):.1f})"
 
 
+def processor_seconds(browser) -> float:
+    """Of all processes of the browser: what drawing costs whoever else is using the machine."""
+    session = browser.new_browser_cdp_session()
+    found = session.send("SystemInfo.getProcessInfo")["processInfo"]
+    session.detach()
+    return sum(p["cpuTime"] for p in found)
+
+
 def main():
     print("load average", os.getloadavg(), "on", os.cpu_count(), "cores", flush=True)
     process, address = start()
@@ -86,6 +102,10 @@ def main():
                 page.wait_for_function(f"() => reluflow.store.run.m === {width}", timeout=60_000)
                 ready(page)
                 page.evaluate(FRAMES, 20)
+                before = processor_seconds(browser)
+                page.evaluate(DRAW, 200)
+                each = 1e3 * (processor_seconds(browser) - before) / 200
+                print(f"{width} neurons: {each:.1f} ms of processor time for a picture of all views", flush=True)
                 draw, gaps = page.evaluate(FRAMES, 240)
                 rate = f"{1e3 / np.mean(gaps):.0f} a second"
                 print(f"{width} neurons: drawing {told(draw)}; between pictures {told(gaps)}, {rate}", flush=True)

@@ -86,4 +86,5 @@ def test_a_draft_is_a_smaller_picture_of_the_same_run():
     whole, _ = frames.picture(spec.experiment(TABLES["five_points"]).run())
     draft, arrays = frames.picture(spec.experiment(TABLES["five_points"], draft=True).run(), draft=True)
     assert draft["frames"] < whole["frames"] and draft["steps"] <= spec.DRAFT_STEPS
-    assert arrays["log_loss"][-1] < arrays["log_loss"][0] - np.log(100)  # the story is told
+    # The story is told: past the last saddle, whose loss is .0318, by a factor of ten.
+    assert np.exp(arrays["log_loss"][-1]) < 0.00318
