@@ -14,5 +14,6 @@ def test_the_public_names_are_these():
         *("Data", "Params", "Problem", "ReLU", "LeakyReLU", "data", "init"),
         *("Flow", "Descent", "solve", "Save", "Limits", "Solution", "Outcome", "SolveError"),
         *("compare", "limit", "Experiment", "ExperimentError", "load", "plot", "__version__"),
-        *("Claim", "Report", "check", "checks", "observe", "papers", "single", "bias"),
+        *("Claim", "Report", "check", "checks", "observe", "papers", "single", "deep", "bias"),
+        *("sweep", "solve_many", "torch", "from_torch", "show"),
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 # Public names and where they live; each is imported when first used, so that `import reluflow` is fast.
-_MODULES = ("data", "init", "plot", "observe", "papers", "single", "bias")
+_MODULES = ("data", "init", "plot", "observe", "papers", "single", "deep", "bias", "torch")
 _NAMES = {
     "Data": "data",
     "Params": "init",
@@ -34,6 +34,10 @@ _NAMES = {
     "Report": "claim",
     "check": "checking",
     "checks": "checking",
+    "sweep": "sweep",
+    "solve_many": "many",
+    "from_torch": "torch",
+    "show": "explorer",
 }
 
 __all__ = ["__version__", *_MODULES, *_NAMES]
@@ -67,10 +71,12 @@ sys.modules[__name__].__class__ = _Package
 if TYPE_CHECKING:
     from reluflow import bias as bias
     from reluflow import data as data
+    from reluflow import deep as deep
     from reluflow import init as init
     from reluflow import observe as observe
     from reluflow import papers as papers
     from reluflow import single as single
+    from reluflow import torch as torch
     from reluflow.checking import check as check
     from reluflow.checking import checks as checks
     from reluflow.claim import Claim as Claim
@@ -80,9 +86,11 @@ if TYPE_CHECKING:
     from reluflow.descent import Descent as Descent
     from reluflow.experiment import Experiment as Experiment
     from reluflow.experiment import ExperimentError as ExperimentError
+    from reluflow.explorer import show as show
     from reluflow.flow import Flow as Flow
     from reluflow.init import Params as Params
     from reluflow.limit import limit as limit
+    from reluflow.many import solve_many as solve_many
     from reluflow.outcome import Outcome as Outcome
     from reluflow.outcome import SolveError as SolveError
     from reluflow.problem import LeakyReLU as LeakyReLU
@@ -93,3 +101,5 @@ if TYPE_CHECKING:
     from reluflow.solve import Save as Save
     from reluflow.solve import solve as solve
     from reluflow.store import load as load
+    from reluflow.sweep import sweep as sweep
+    from reluflow.torch import from_torch as from_torch

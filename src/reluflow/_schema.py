@@ -204,8 +204,8 @@ def tables() -> dict[str, Table]:
     }
 
 
-def _sweep(over, keep=()):
-    """Runs over every combination of the lists in `over`, keeping the named quantities."""
+def _sweep(over, keep=(), design: str = "grid", points: int | None = None, seed: int = 0):
+    """Runs over the points that `design` makes of the lists in `over`, keeping the named quantities."""
 
 
 def near(name: str, names) -> str:

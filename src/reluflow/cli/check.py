@@ -37,8 +37,19 @@ def register(app: typer.Typer) -> None:
         "[bold]Example[/bold]\n\n"
         "    reluflow check min2024.theorem1 runs/small\n\n"
         "    reluflow check min2024.theorem1 --data points.csv --set init.log_scale=-4300\n\n"
-        "    reluflow check min2024.lemma4 my.toml --form printed --json",
+        "    reluflow check min2024.lemma4 my.toml --form printed --json\n\n"
+        "    reluflow check bias runs/small          (norm, margin, kernel, directions, saddles)",
     )(check)
+
+
+def _bias(subject: Subject, json_: bool) -> None:
+    """What the run's limit is compared with, as one table."""
+    import json
+
+    import reluflow as rf
+
+    found = rf.bias.report(subject.solution)
+    typer.echo(json.dumps(found.to_dict()) if json_ else str(found))
 
 
 def check(
@@ -54,6 +65,8 @@ def check(
 
     if name is None:
         return _list(rf.checks(), json_)
+    if name == "bias":
+        return _bias(Subject(run, data, changes(set_ or []), name, quiet=json_), json_)
     known = {c.name: c for c in rf.checks()}
     papers = {n.split(".")[0] for n in known}
     if name in papers and run is None and data is None:

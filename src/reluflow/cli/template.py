@@ -36,6 +36,9 @@ def template() -> str:
     parts.append(
         "#: [sweep]                    # for `rf.sweep`; `reluflow run` follows the values above only\n"
         "#: keep = []                  # quantities kept of every run\n"
+        '#: design = "grid"            # or "list", "random", "latin"\n'
+        "#: points = 100               # how many, for random and latin designs\n"
+        "#: seed = 0                   # of random and latin designs\n"
         "#: [sweep.over]               # every combination of these lists\n"
         '#: "init.log_scale" = [-4.0, -8.0, -16.0]\n'
         '#: "init.seed" = [0, 1, 2]'
