@@ -1,7 +1,7 @@
 """Descent per iteration, and Figure 4 by flow and by descent, against named peers; one thread, best of a few runs.
 
 python -m benchmarks.descent            all of it, about two minutes
-python -m benchmarks.descent small      m = 60, n = 5 only (also: mnist, figure4)
+python -m benchmarks.descent small      m = 60, n = 5 only (also: forward, mnist, figure4)
 """
 
 import os
@@ -123,9 +123,10 @@ def small():
     print("descent, m = 60, n = 5, step 2e-3, per iteration")
     problem = figure4()
     quiet = rf.Problem(rf.data.two_points(), rf.init.balanced(60, 2, log_scale=-30.0, seed=0))
+    stepped = rf.Descent(STEP, fast_forward=False)
     runs = {
-        "rf.Descent on Figure 4's five points, all of rf.solve": lambda: rf.solve(problem, rf.Descent(STEP), t1=600.0),
-        "rf.Descent on Figure 2's two points (no chatter)": lambda: rf.solve(quiet, rf.Descent(STEP), t1=100.0),
+        "rf.Descent on Figure 4's five points, all of rf.solve": lambda: rf.solve(problem, stepped, t1=600.0),
+        "rf.Descent on Figure 2's two points (no chatter)": lambda: rf.solve(quiet, stepped, t1=100.0),
         "JAX compiled loop, five points": jax_loop(problem, 20_000),
         "PyTorch loop, five points": torch_loop(problem, 1000),
     }
@@ -134,6 +135,48 @@ def small():
     ours = next(iter(found.values()))
     for name, spent in found.items():
         say(name, spent, ours)
+
+
+def kou(m=20, n=8):
+    """Orthonormal data, logistic, fixed heads +-1/m."""
+    rng = np.random.default_rng(0)
+    init = rf.Params(1e-2 * rng.normal(size=(2 * m, n)), np.repeat([1.0 / m, -1.0 / m], m))
+    data = rf.Data(np.eye(n), np.repeat([1.0, -1.0], n // 2))
+    return rf.Problem(data, init, loss="logistic", train="first", activation=rf.ReLU(at_zero=1.0))
+
+
+def forward():
+    """Fast-forwarded descent, all of rf.solve, against the compiled JAX loop that steps."""
+    init = rf.init.balanced(60, 2, log_scale=np.log(1e-6 / np.sqrt(60)), seed=0)
+    figure2 = rf.Problem(rf.data.two_points(), init)
+    deep = rf.Problem(rf.data.two_points(), rf.init.balanced(60, 2, log_scale=-300.0, seed=0))
+    for what, problem, count in (
+        ("Figure 2, two points, 1e-6/sqrt(60)", figure2, 15_000),
+        ("the same to t = 60", figure2, 30_000),
+        ("two points, e^-300", deep, 300_000),
+        ("Figure 4, five points, 1e-4/sqrt(60): chatters", figure4(), 300_000),
+    ):
+        print(f"fast-forwarded: {what}, m = 60, {count:,} iterations")
+        runs = {
+            "rf.Descent, fast-forwarded": lambda p=problem, k=count: rf.solve(p, rf.Descent(STEP), t1=k * STEP),
+            "rf.Descent, stepped": lambda p=problem, k=count: rf.solve(
+                p, rf.Descent(STEP, fast_forward=False), t1=k * STEP
+            ),
+            "JAX compiled loop (extrapolated from 15,000)": jax_loop(problem, 15_000),
+        }
+        found = race(present(runs), 5)
+        ours = found["rf.Descent, fast-forwarded"]
+        for name, spent in found.items():
+            say(name, spent * (count / 15_000 if "JAX" in name else 1), ours, 1e3, "ms")
+    late = kou()
+    print("fast-forwarded: Kou et al., orthonormal n = 8, m = 20, step 1")
+    runs = {
+        "rf.Descent, 1e12 iterations": lambda: rf.solve(late, rf.Descent(1.0), t1=1e12),
+        "rf.Descent, stepped, 1e5 iterations": lambda: rf.solve(late, rf.Descent(1.0, fast_forward=False), t1=1e5),
+    }
+    found = race(runs, 3)
+    for name, spent in found.items():
+        say(name, spent, found["rf.Descent, 1e12 iterations"], 1e3, "ms")
 
 
 def mnist():
@@ -150,7 +193,7 @@ def mnist():
         x, _, w, _ = arrays(problem, dtype)
         u, D, v, E = (np.empty(shape, dtype) for shape in ((data.n, 50), (data.d, 50), (50, data.n), (50, data.d)))
         wt = np.ascontiguousarray(w.T)
-        machine = Machine(problem, rf.Descent(step, dtype=name))
+        machine = Machine(problem, rf.Descent(step, dtype=name, fast_forward=False))
         machine.ci[kd.CK_NEXT] = 2**62
 
         def products(x=x, wt=wt, u=u, D=D):
@@ -193,7 +236,9 @@ def figure4_race():
             f"rf.Flow(1e-5), outputs right to {rough:.1e}": lambda problem=problem: rf.solve(
                 problem, rf.Flow(1e-5), t1=600.0
             ),
-            "rf.Descent, 300,000 iterations": lambda problem=problem: rf.solve(problem, rf.Descent(STEP), t1=600.0),
+            "rf.Descent, 300,000 iterations": lambda problem=problem: rf.solve(
+                problem, rf.Descent(STEP, fast_forward=False), t1=600.0
+            ),
             f"polar Euler, 300,000 steps, right to {errors[300_000]:.1e}": lambda problem=problem: _polar.outputs(
                 problem, 600.0, 300_000
             ),
@@ -210,6 +255,6 @@ def figure4_race():
 
 if __name__ == "__main__":
     print(versions())
-    parts = {"small": small, "mnist": mnist, "figure4": figure4_race}
+    parts = {"small": small, "forward": forward, "mnist": mnist, "figure4": figure4_race}
     for part in sys.argv[1:] or parts:
         parts[part]()

@@ -24,7 +24,11 @@ settings.load_profile("reluflow")
 def entries_compile_once():
     """After all tests of a worker every kernel entry has one signature: no shape or dtype recompiles it."""
     yield
-    for module, name in (("coupled", "burst"), ("aside", "aside"), ("descent", "burst"), ("descent", "burst32")):
+    entries = (
+        *(("coupled", "burst"), ("aside", "aside"), ("window", "advance")),
+        *(("descent", "burst"), ("descent", "burst32"), ("fast_forward", "forward")),
+    )
+    for module, name in entries:
         kernels = sys.modules.get(f"reluflow.kernels.{module}")
         if kernels is not None:
             signatures = getattr(getattr(kernels, name), "signatures", [])

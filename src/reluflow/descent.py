@@ -4,6 +4,8 @@ r"""Gradient descent: the driver that runs `kernels.descent` in bursts and keeps
     D_j = sum_i s'(<w_j, x_i>) g_i x_i,   g_i = -dL/df_i
 
 Iteration k is the state at t = k step. The clock of a run is k itself; a time between two iterations shows the earlier.
+Full batches are fast-forwarded by `kernels.fast_forward`, whose path does not depend on what is saved; a state written
+inside a leap or jump cannot be gone on from, and replays start at the last one before it that can.
 
 Mini-batches: `rng = numpy.random.default_rng([seed, 2])`; every epoch draws `order = rng.permuted(numpy.arange(n))` and
 goes through it `batch` rows at a time, the last batch being what is left. A batch's loss is its own mean (or sum). The
@@ -21,6 +23,8 @@ import numpy as np
 from reluflow._checks import number, one_of, whole
 from reluflow.flow import Progress
 from reluflow.kernels import descent as kd
+from reluflow.kernels import fast_forward as kf
+from reluflow.kernels import leap as kl
 from reluflow.kernels.field import BLAS_ABOVE, OFF, ON, PINNED
 from reluflow.kernels.pack import Start
 from reluflow.outcome import Outcome
@@ -38,12 +42,19 @@ class Descent:
 
     `batch` rows at a time make it stochastic (`seed` fixes the order); None is all of them. `dtype="float32"` halves
     the work of large problems; output weights, outputs and scales stay float64.
+
+    `fast_forward` (on unless False) makes many iterations at once where that gives the same iterates, in float64 and
+    full batches only: closed forms while the drive rests (small neurons before a saddle is left), and leaps with an
+    error estimate below 1e-13 of every neuron while no bit changes (`kernels.leap`; in late phases their length grows
+    like t). Events keep their iterations, and weights agree with stepping to 1e-10 of each neuron wherever training
+    itself does not magnify errors more than a thousandfold. False takes every iteration.
     """
 
     step: float
     batch: int | None = None
     seed: int = 0
     dtype: str = "float64"
+    fast_forward: bool | None = None  # None is True, and leaves the keys of experiments as they were without it
 
     def __post_init__(self):
         positive = dict(rule="positive and finite", ok=lambda v: 0.0 < v < np.inf, hint="the papers use about 1e-3")
@@ -52,6 +63,9 @@ class Descent:
             object.__setattr__(self, "batch", whole("batch", self.batch, least=1, hint="leave it out for full batches"))
         object.__setattr__(self, "seed", whole("seed", self.seed, least=0, hint="any non-negative seed"))
         one_of("dtype", self.dtype, ("float64", "float32"))
+        if not isinstance(self.fast_forward, bool | np.bool_ | None):
+            raise ValueError(f"`fast_forward` must be True or False, got {self.fast_forward!r}: False steps.")
+        object.__setattr__(self, "fast_forward", self.fast_forward is None or bool(self.fast_forward))
 
     def iteration(self, t):
         """The last iteration at or before time t, rounding of t / step forgiven."""
@@ -163,12 +177,12 @@ class Machine:
         )
         self.ci = np.zeros(kd.CONTROLS, np.int64)
         self.ci[[kd.END, kd.STRIDE, kd.FRESH_START]] = end, 1, 1
-        rows = int(np.clip(4e6 / (8 * self.size + real.itemsize * self.m * self.n), 2, 256))
+        rows = int(np.clip(4e6 / (8 * self.size + self.m * self.n), 2, 1024))
         self.room = kd.Room(
             ev=np.empty((max(4096, 2 * self.m * (self.n + 2)), 5)),
-            at=np.empty((rows, 2), np.int64),
+            at=np.empty((rows, 3), np.int64),
             y=np.empty((rows, self.size)),
-            mask=np.empty((rows, self.m * self.n), real),
+            code=np.empty((rows, self.m * self.n), np.int8),
         )
         self.blas = bool(self.m * batch * self.r > BLAS_ABOVE)
         self.bufs = (
@@ -185,17 +199,39 @@ class Machine:
             np.empty(self.m),
         )
         self.kernel = kd.burst if real == np.float64 else kd.burst32
+        self.forward = method.fast_forward and self.full and real == np.float64
         self.orders = None if self.full else Orders(self.n, method.seed)
         self.order = np.arange(self.n)
         self.saves = np.empty(0, np.int64)
+        self.marks: tuple | None = None  # (iteration, way on, y, code) of the run's own checkpoints
+        self.fields = 0
+        self.regimes: dict[str, float] = {}
+        self.base = -1  # the checkpoint that the present state was replayed from
         if not self.full:
             self.draw()
+        if self.forward:
+            self.tools = kf.Tools(self.order, *self.bufs, *self.work)
+            self.ahead = _ahead(x, self.m)
+            self.reach = float(np.max(np.linalg.norm(x, axis=1)))
 
     def draw(self):
         """Brings the epoch of the present iteration into `order`."""
         self.ci[kd.EPOCH], self.order = self.orders.block(int(self.ci[kd.ITER]) // self.per_epoch)
 
     def burst(self, budget: int) -> int:
+        if self.forward:
+            return kf.forward(
+                self.task,
+                self.st,
+                self.ci,
+                budget,
+                self.blas,
+                self.saves,
+                self.tools,
+                self.room,
+                self.ahead,
+                self.reach,
+            )
         status = kd.DRAW
         while status == kd.DRAW:
             status = self.kernel(
@@ -214,19 +250,31 @@ class Machine:
                 self.draw()
         return status
 
+    def account(self):
+        """How often the gradient was evaluated, and iterations by how they were made, with the tolerance of a leap."""
+        ci = self.ci
+        self.fields = int(ci[kd.N_FIELDS] if self.forward else ci[kd.ITER])
+        leapt, jumped = int(ci[kd.N_LEAPT]), int(ci[kd.N_JUMPED])
+        self.regimes = {"descent": int(ci[kd.ITER]) - leapt - jumped}
+        if self.forward:
+            self.regimes |= {"leapt": leapt, "jumped": jumped, "leaps": int(ci[kd.N_LEAPS])}
+            self.regimes |= {"jumps": int(ci[kd.N_JUMPS]), "leap_tolerance": kl.TOLERANCE}
+
     def written(self):
-        """(iteration, y, code, purpose) of the rows written since the last call."""
+        """(iteration, way on, y, code, purpose) of the rows written since the last call."""
         used, room, m, r = int(self.ci[kd.USED]), self.room, self.m, self.r
         self.ci[kd.USED] = 0
-        q = room.y[:used, : m * r].reshape(used, r, m).transpose(0, 2, 1)
-        c = self.st.c0 + room.y[:used, m * r + m : m * r + 2 * m] * kd.LOG2
-        y = np.hstack([q.reshape(used, m * r), room.y[:used, m * r : m * r + m], c, room.y[:used, -1:]])
-        if self.full:
-            mask = room.mask[:used].reshape(used, self.n, m).transpose(0, 2, 1)
+        y, code = room.y[:used], room.code[:used]
+        if 2 * used < len(room.y):
+            y, code = y.copy(), code.copy()
         else:
-            mask = self.literal(q @ self.task.x.T)
-        code = np.where(mask == 1.0, ON, np.where(mask == mask.dtype.type(self.pk.slope), OFF, PINNED)).astype(np.int8)
-        return room.at[:used, 0].copy(), y, code.reshape(used, m * self.n), room.at[:used, 1].copy()
+            self.room = room._replace(y=np.empty_like(room.y), code=np.empty_like(room.code))
+        if not self.full:
+            mask = self.literal(y[:, : m * r].reshape(used, m, r) @ np.asarray(self.task.x, float).T)
+            found = np.where(mask == 1.0, ON, np.where(mask == self.pk.slope, OFF, PINNED))
+            code = found.astype(np.int8).reshape(used, m * self.n)
+        at, why, way_on = room.at[:used].T
+        return at.copy(), way_on.astype(float), y, code, why.copy()
 
     def literal(self, u: np.ndarray) -> np.ndarray:
         """s'(u)."""
@@ -239,7 +287,17 @@ class Machine:
             pass
 
     def restore(self, clock: float, step: float, y: np.ndarray, code: np.ndarray):
-        """Puts a checkpoint back, to the last bit."""
+        """Puts a checkpoint back, to the last bit, or the last one before it from which there is a way on.
+
+        A run that was loaded does not know which these are, and goes on from `y` itself.
+        """
+        since = 0
+        if self.marks is not None:
+            at, ways, ys, codes = self.marks
+            k = int(np.flatnonzero((at <= clock) & (ways > 0))[-1])
+            if k == self.base and self.ci[kd.ITER] <= clock:
+                return  # the last replay has come past it and not yet further
+            self.base, clock, since, y, code = k, at[k], int(ways[k]) - 1, ys[k], codes[k]
         m, r, st = self.m, self.r, self.st
         st.q[:] = y[: m * r].reshape(m, r).T
         st.b[:] = y[m * r : m * r + m]
@@ -248,7 +306,8 @@ class Machine:
         st.mask[:] = self.bits(code).reshape(m, self.n).T
         st.sign[:] = np.sign(st.b)
         st.dead[:] = kd.DOUBTFUL
-        self.ci[[kd.ITER, kd.FRESH_START]] = int(clock), 1
+        self.ci[[kd.ITER, kd.FRESH_START, kd.MODE]] = int(clock), 1, kd.STEPPING
+        self.ci[kd.LAST] = int(clock) - since
 
     def bits(self, code: np.ndarray) -> np.ndarray:
         """Codes to values of s'."""
@@ -277,7 +336,7 @@ class Machine:
         ys, codes = [], []
         while True:
             status = self.burst(100_000)
-            _, y, code, _ = self.written()
+            _, _, y, code, _ = self.written()
             ys.append(y)
             codes.append(code)
             if status not in (kd.RUNNING, kd.FLUSH):
@@ -285,6 +344,34 @@ class Machine:
         y, code = np.concatenate(ys), np.concatenate(codes)
         back = np.minimum(back, len(y) - 1)  # a run at rest stays where it is
         return y[back], code[back]
+
+
+def _ahead(x: np.ndarray, m: int) -> kl.Ahead:
+    """Room for leaps and jumps."""
+    (n, d), order = x.shape, kl.ORDER
+    size = (d + 1) * m + 1
+    return kl.Ahead(
+        past=np.zeros((order, size)),
+        node=np.zeros(order, np.int64),
+        start=np.zeros(size),
+        new=np.zeros(size),
+        seen=np.zeros(size),
+        highest=np.zeros(size),
+        x=np.zeros(order),
+        poly=np.zeros((order + 1, order + 1)),
+        share=np.zeros((order, order)),
+        weight=np.zeros((5, order + 1)),
+        row=np.zeros(size),
+        exponent=np.zeros(m, np.int64),
+        u=np.zeros((4, n, m)),
+        gram=x @ x.T if n <= 8 * d else np.empty((0, 0)),
+        bent=np.zeros(n),
+        size=np.zeros(m),
+        cell=np.zeros((2, d, m)),
+        real=np.zeros((4, m)),
+        whole=np.zeros((3, m), np.int64),
+        q=np.zeros(d),
+    )
 
 
 def _start(problem: Problem) -> Start:
@@ -316,20 +403,26 @@ class Tape:
     def __init__(self, limit: int):
         self.limit = limit
         self.marks: list[tuple] = []
+        self.ways: list[np.ndarray] = []  # 1 + iterations since an event for every mark, 0 where there is no way on
         self.asked: list[tuple] = []
         self.events: list[np.ndarray] = []
 
     def take(self, machine: Machine, thin: bool = True):
         """Moves what a burst wrote into the tape."""
-        at, y, code, why = machine.written()
+        at, way_on, y, code, why = machine.written()
         for bit, where in ((kd.CHECKPOINT, self.marks), (kd.FRAME, self.asked)):
             mine = (why & bit) > 0
-            if np.any(mine):
+            if np.all(mine):
+                mine = np.s_[:]
+            if len(at) and np.any(why & bit):
                 where.append((at[mine].astype(float), y[mine], code[mine]))
+                if where is self.marks:
+                    self.ways.append(way_on[mine])
         count = sum(len(part[0]) for part in self.marks)
         while thin and count > self.limit:
             clock, y, code = joined(self.marks)
             self.marks = [(clock[::2].copy(), y[::2].copy(), code[::2].copy())]
+            self.ways = [np.concatenate(self.ways)[::2]]
             count = len(self.marks[0][0])
             machine.ci[kd.STRIDE] *= 2
             machine.ci[kd.CK_NEXT] = int(clock[::2][-1]) + machine.ci[kd.STRIDE]
@@ -344,6 +437,8 @@ class Tape:
                 clock, y, code = joined(where)
                 good = np.max(np.abs(y), axis=1) < 1e100
                 where[:] = [(clock[good], y[good], code[good])]
+                if where is self.marks:
+                    self.ways = [np.concatenate(self.ways)[good]]
 
     def all_events(self) -> np.ndarray:
         return np.concatenate(self.events) if self.events else np.empty((0, 5))
@@ -364,6 +459,9 @@ def run(problem: Problem, method: Descent, end: float, save, limits, progress):
     per_row = 8 * (machine.size + 1) + machine.m * machine.n
     tape = Tape(max(8, min(save.frames, save.bytes // per_row)))
     ci = machine.ci
+    if machine.forward:
+        # Leaps know no limit of iterations but the end.
+        ci[kd.END] = min(last, limits.steps)
     if last < NEVER:
         ci[kd.STRIDE] = -(-last // (tape.limit - 1))
     if save.times is not None:
@@ -371,22 +469,28 @@ def run(problem: Problem, method: Descent, end: float, save, limits, progress):
         machine.saves = asked[asked <= last]
     ci[[kd.CAP_BITS, kd.CAP_SIGNS]] = min(limits.events, max(1000, save.bytes // 512)), min(limits.events, 100_000)
     outcome = Outcome.INTERRUPTED
-    told, budget = began, 64
+    told, budget = began, int(np.clip(1e6 / (machine.m * machine.n * machine.r), 64, 4096))
     try:
         while True:
             status = machine.burst(min(budget, limits.steps - int(ci[kd.ITER]) + 1))
+            if status == kd.REACHED:
+                # A leap is left where it began, so that a replay can go on.
+                ci[kd.N_LEAPT] += ci[kd.END] - ci[kd.ITER]
+                ci[kd.ITER] = ci[kd.END]
+                status = kd.REACHED if ci[kd.END] == last else kd.RUNNING
             now = _time.perf_counter()
             tape.take(machine, thin=status not in STATUS)
             if status in STATUS:
                 outcome = STATUS[status]
                 break
-            if ci[kd.ITER] > limits.steps:
+            if ci[kd.ITER] > limits.steps or limits.steps <= ci[kd.ITER] < last:
                 outcome = Outcome.STEP_LIMIT
                 break
             if limits.seconds is not None and now - began > limits.seconds:
                 outcome = Outcome.TIME_LIMIT
                 break
-            budget = int(np.clip(BURST_SECONDS / (now - began) * ci[kd.ITER], 1, 1_000_000))
+            done = ci[kd.N_FIELDS] if machine.forward else ci[kd.ITER]
+            budget = int(np.clip(BURST_SECONDS / (now - began) * done, 1, 1_000_000))
             if progress is not None and now - told > 0.1:
                 told = now
                 done = ci[kd.ITER] / last if last < NEVER else None
@@ -406,4 +510,8 @@ def run(problem: Problem, method: Descent, end: float, save, limits, progress):
     elif outcome is not Outcome.REACHED and joined(tape.marks)[0][-1] != ci[kd.ITER]:
         machine.finish()
         tape.take(machine, thin=False)
+    tape.marks = [joined(tape.marks)]
+    clock, y, code = tape.marks[0]
+    machine.marks = (clock, np.concatenate(tape.ways), y, code)
+    machine.account()
     return machine, tape, outcome, _time.perf_counter() - began

@@ -105,12 +105,12 @@ class Solution:
             events=seen,
             slides=0,
             non_unique=0,
-            fields=int(machine.ci[kd.ITER]),
+            fields=machine.fields,
             seconds=seconds,
             rtol=float("nan"),
             energy_error=abs(spent) / loss0 if loss0 > 0 else abs(spent),
             nearest_bifurcation=float("nan"),
-            regimes={"descent": int(machine.ci[kd.ITER])},
+            regimes=machine.regimes,
             unrecorded=seen - len(events),
         )
         marks = np.column_stack([clock, np.full(len(clock), method.step)])

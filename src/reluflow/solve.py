@@ -116,9 +116,9 @@ def end_clock(problem: Problem, t1, log_t1, method: Flow | Descent | None = None
             "log_t1", log_t1, rule="finite", ok=np.isfinite, hint="it is the natural logarithm of the end time"
         )
         if isinstance(method, Descent):
-            if log_t1 - np.log(method.step) > 30:
+            if log_t1 - np.log(method.step) > 36:
                 raise ValueError(
-                    f"`log_t1` must be below log(step) + 30 for descent, got {log_t1:g}: it takes every iteration; "
+                    f"`log_t1` must be below log(step) + 36 for descent, got {log_t1:g}: iterations are counted in whole numbers; "
                     "try `rf.Flow()`."
                 )
             return _some(method, np.exp(log_t1), float(clock.of_log(log_t1)))

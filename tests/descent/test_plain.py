@@ -25,7 +25,7 @@ def random_problem(seed):
 def worst(problem, step, iterations, **kwargs):
     """Largest difference of a weight from the textbook loop, relative to the largest weight."""
     batches = kwargs.pop("batches", None)
-    sol = rf.solve(problem, rf.Descent(step, **kwargs), t1=step * iterations)
+    sol = rf.solve(problem, rf.Descent(step, fast_forward=False, **kwargs), t1=step * iterations)
     w, a = textbook.descend(problem, step, iterations, batches)
     found = sol.at(min(step * iterations, sol.t[-1])).arrays()
     size = max(np.max(np.abs(w)), np.max(np.abs(a)))

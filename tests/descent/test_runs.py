@@ -98,7 +98,7 @@ def test_limits_hold():
         rf.solve(problem(), rf.Descent(1e-3), t1=1e4, limits=rf.Limits(steps=5000))
     assert abs(caught.value.solution.stats.steps - 5000) <= 1
     with pytest.raises(rf.SolveError, match="limit of seconds"):
-        rf.solve(problem(), rf.Descent(1e-6), t1=1e4, limits=rf.Limits(seconds=0.2))
+        rf.solve(problem(), rf.Descent(1e-6, fast_forward=False), t1=1e4, limits=rf.Limits(seconds=0.2))
 
 
 def test_progress_is_told_and_an_interrupt_keeps_what_there_is():
@@ -150,7 +150,9 @@ def test_the_energy_identity_holds_to_first_order_in_the_step():
 
 def test_one_signature_for_each_kernel():
     from reluflow.kernels import descent as kd
+    from reluflow.kernels import fast_forward as kf
 
     rf.solve(problem(), rf.Descent(0.02), t1=1.0)
     rf.solve(stochastic(), rf.Descent(0.02, batch=2), t1=1.0)
-    assert len(kd.burst.signatures) == 1 and len(kd.burst32.signatures) <= 1
+    rf.solve(problem(), rf.Descent(0.02, fast_forward=False), t1=1.0)
+    assert len(kd.burst.signatures) == 1 and len(kd.burst32.signatures) <= 1 and len(kf.forward.signatures) == 1

@@ -14,16 +14,20 @@ problems use matrix products for the two sums over data and dimensions instead.
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
-from reluflow.kernels._jit import entry, glue, inner
-from reluflow.kernels.field import EXPONENTIAL, LOGISTIC2, SQUARE
+from reluflow.kernels._jit import _OPTIONS, glue, inner
+from reluflow.kernels.field import EXPONENTIAL, LOGISTIC2, OFF, ON, PINNED, SQUARE
 from reluflow.kernels.slide import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
 
 RUNNING, REACHED, STATIONARY, FLUSH, NOT_FINITE, DRAW = 0, 1, 2, 3, 4, 5
 # Places in the control array.
 ITER, END, STRIDE, CK_NEXT, FR_NEXT, USED, EV_USED, EPOCH, N_BITS, N_SIGNS, CAP_BITS, CAP_SIGNS, FRESH_START = range(13)
-CONTROLS = 13
+LAST, MODE, NODES, TOP, LENGTH, PENDING, N_LEAPS, N_LEAPT, N_JUMPS, N_JUMPED, N_FIELDS, CAP = range(13, 25)
+CONTROLS = 25
+# Values of MODE: what `fast_forward` is doing. A run can only be taken up again from states written while STEPPING.
+STEPPING, NODING, LEAPING, JUMPING = 0, 1, 2, 3
 # What a written row is for, in the second column of `Room.at`: bits 1 and 2.
 CHECKPOINT, FRAME = 1, 2
 
@@ -66,9 +70,9 @@ class Room(NamedTuple):
     """Where a burst writes: events, and states that are checkpoints (every STRIDE-th), frames (in `saves`) or both."""
 
     ev: np.ndarray  # (rows, 5): iteration, neuron, datum, kind, unique
-    at: np.ndarray  # (rows, 2) int64: iteration, CHECKPOINT + FRAME
-    y: np.ndarray  # (rows, d m + 2 m + 1): q, b, exponent, energy
-    mask: np.ndarray  # (rows, n m), of use with full batches only
+    at: np.ndarray  # (rows, 3) int64: iteration, CHECKPOINT + FRAME, 1 + iterations since an event (0: no way on)
+    y: np.ndarray  # (rows, m d + 2 m + 1): q, b, c, energy
+    code: np.ndarray  # (rows, m n) int8: bits, of use with full batches only
 
 
 @glue
@@ -97,6 +101,7 @@ def bit(task, z):
 def tell(ci, ev, j, i, kind):
     """One event at the present iteration; those beyond the caps are counted only."""
     counter, cap = (N_BITS, CAP_BITS) if i >= 0 else (N_SIGNS, CAP_SIGNS)
+    ci[LAST] = ci[ITER]
     ci[counter] += 1
     if ci[counter] <= ci[cap]:
         row = ci[EV_USED]
@@ -129,6 +134,15 @@ def batch_of(task, ci):
     return (ci[ITER] // per_epoch - ci[EPOCH]) * n + at, min(task.batch, n - at)
 
 
+def _times(a, b, out):
+    """out = a b."""
+    np.dot(a, b, out)
+
+
+# Called from kernels that count no references, too: `np.dot` needs them counted.
+times = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=True, **_OPTIONS)(_times)
+
+
 @glue
 def look(task, st, x, rows, blas, u, flat, turn, ab, f, moved):
     """The outputs f of a batch, its bits in `u` (rows, m); returns how many bits and signs changed since last time."""
@@ -144,7 +158,7 @@ def look(task, st, x, rows, blas, u, flat, turn, ab, f, moved):
         for k in range(d):
             for j in range(m):
                 turn[j, k] = st.q[k, j]
-        np.dot(turn, x.T, flat.reshape(m, count))
+        times(turn, x.T, flat.reshape(m, count))
     for p in range(count):
         if blas:
             for j in range(m):
@@ -209,7 +223,7 @@ def pulls(task, x, rows, blas, u, turn, g, D):
         for p in range(count):
             for j in range(m):
                 u[p, j] *= g[p]
-        np.dot(u.T, x, turn)
+        times(u.T, x, turn)
         for k in range(d):
             for j in range(m):
                 D[k, j] = turn[j, k]
@@ -289,20 +303,48 @@ def rescale(task, st, fresh):
 
 
 @glue
-def write(st, room, row):
+def due(ci, saves, now):
+    """What the state of iteration `now` is to be written for: CHECKPOINT + FRAME, or 0."""
+    mark = CHECKPOINT if now == ci[CK_NEXT] or now == ci[END] else 0
+    return mark + (FRAME if ci[FR_NEXT] < saves.size and saves[ci[FR_NEXT]] == now else 0)
+
+
+@glue
+def label(ci, room, now, why):
+    """Labels a new row and returns its place."""
+    row = ci[USED]
+    room.at[row, 0] = now
+    room.at[row, 1] = why
+    room.at[row, 2] = 1 + min(now - ci[LAST], 1000) if ci[MODE] == STEPPING else 0
+    ci[USED] += 1
+    ci[CK_NEXT] += ci[STRIDE] if why & CHECKPOINT else 0
+    ci[FR_NEXT] += 1 if why & FRAME else 0
+    return row
+
+
+@inner
+def write_bits(mask, slope, code):
+    """Bits as codes, neuron by neuron."""
+    n, m = mask.shape
+    for i in range(n):
+        for j in range(m):
+            z = mask[i, j]
+            code[j * n + i] = ON if z == 1.0 else (PINNED if abs(z - slope) > 1e-6 * slope else OFF)
+
+
+@glue
+def write(task, st, room, row):
     """The state as one row."""
     d, m = st.q.shape
-    at = d * m
+    y = room.y[row]
     for k in range(d):
         for j in range(m):
-            room.y[row, k * m + j] = st.q[k, j]
+            y[j * d + k] = st.q[k, j]
     for j in range(m):
-        room.y[row, at + j] = st.b[j]
-        room.y[row, at + m + j] = st.exponent[j]
-    room.y[row, at + 2 * m] = st.energy[0]
-    for i in range(st.mask.shape[0]):
-        for j in range(m):
-            room.mask[row, i * m + j] = st.mask[i, j]
+        y[m * d + j] = st.b[j]
+        y[m * d + m + j] = st.c0[j] + st.exponent[j] * LOG2
+    y[m * d + 2 * m] = st.energy[0]
+    write_bits(st.mask, task.slope, room.code[row])
 
 
 def _burst(task, st, ci, budget, blas, saves, order, xbuf, flat, turn, ubuf, ab, fbuf, gbuf, D, h, room):
@@ -344,16 +386,9 @@ def _burst(task, st, ci, budget, blas, saves, order, xbuf, flat, turn, ubuf, ab,
             turned(st.b, st.sign, ci, room.ev)
         if changed != 0.0:
             switched(st.mask, st.dead, task.live, ci, room.ev, u, g)
-        mark = now == ci[CK_NEXT] or now == ci[END]
-        saved = ci[FR_NEXT] < saves.size and saves[ci[FR_NEXT]] == now
-        if mark or saved:
-            row = ci[USED]
-            room.at[row, 0] = now
-            room.at[row, 1] = (CHECKPOINT if mark else 0) + (FRAME if saved else 0)
-            write(st, room, row)
-            ci[USED] += 1
-            ci[CK_NEXT] += ci[STRIDE] if mark else 0
-            ci[FR_NEXT] += 1 if saved else 0
+        why = due(ci, saves, now)
+        if why > 0:
+            write(task, st, room, label(ci, room, now, why))
         if now >= ci[END]:
             return REACHED
         drive(task, rows, f, g)
@@ -365,5 +400,6 @@ def _burst(task, st, ci, budget, blas, saves, order, xbuf, flat, turn, ubuf, ab,
     return RUNNING
 
 
-burst = entry(_burst)
-burst32 = entry(_burst)
+# Nothing is allocated here, so that references need not be counted, which takes longer than the arithmetic.
+burst = numba.njit(cache=True, _nrt=False, **_OPTIONS)(_burst)
+burst32 = numba.njit(cache=True, _nrt=False, **_OPTIONS)(_burst)
