@@ -1,0 +1,33 @@
+"""Figure 11 of [MMV24]: MNIST digits 1 and 7, as Figure 5."""
+
+from __future__ import annotations
+
+REQUIRES = ("mnist",)
+SETTINGS = {
+    "quick": dict(pair=[1, 7], size=400, width=50, sigma=1e-6, seed=0, last=7200, dtype="float32"),
+    "full": dict(pair=[1, 7], size=0, width=50, sigma=1e-6, seed=0, last=15_000, dtype="float32"),
+}
+
+
+def compute(*, pair, size, width, sigma, seed, last, dtype):
+    from reluflow.papers.min2024 import _mnist
+
+    return _mnist.run(tuple(pair), size, width, sigma, seed, last, dtype).copy()
+
+
+def facts(ds):
+    from reluflow.papers.min2024 import _mnist
+
+    return _mnist.facts(ds, near=4400, aligned=3200)
+
+
+def draw(ds):
+    from reluflow.papers.min2024 import _mnist
+
+    return _mnist.draw(ds)
+
+
+def caption(ds) -> str:
+    from reluflow.papers.min2024 import _mnist
+
+    return _mnist.caption(ds)

@@ -1,0 +1,58 @@
+"""Figure 13 of [MMV24]: no such phases when the first layer alone is trained."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim
+
+REQUIRES = ("mnist",)
+SAME = dict(pair=[1, 0], width=50, sigma=1e-6, seed=0, train="first", dtype="float32")
+SETTINGS = {
+    "quick": dict(**SAME, size=400, batch=64, last=70, every=1),
+    "full": dict(**SAME, size=0, batch=2000, last=70, every=1),
+}
+
+
+def compute(**settings):
+    from reluflow.papers.min2024 import _phases
+
+    return _phases.run(**settings)
+
+
+def facts(ds) -> list[Claim]:
+    """No phase of alignment alone: within the first epoch, the paper's resolution, norms grow and the loss falls by
+    half (Figure 12 takes hundreds)."""
+    from reluflow.papers.min2024 import _phases
+
+    epoch = ds.attrs["epoch"]
+    return [
+        Claim(
+            "norms are silent until iteration, one epoch at most", _phases.silent(ds) * _phases.half(ds), "<=", epoch
+        ),
+        Claim("half of the loss is gone by iteration, one epoch at most", _phases.half(ds), "<=", epoch),
+        Claim(
+            "norms change most while the loss falls: loss at that time",
+            float(ds.loss[int(np.argmax(ds.norm_change.values))]),
+            "<=",
+            0.99,
+        ),
+        Claim("loss at the end", float(ds.loss[-1]), "<=", 0.5),
+    ]
+
+
+def draw(ds):
+    from reluflow.papers.min2024 import _phases
+
+    fig = _phases.draw(ds)
+    fig.axes[2].set(yscale="log", ylim=(0.5 * float(ds.direction_change.min()), 2 * float(ds.direction_change.max())))
+    return fig
+
+
+def caption(ds) -> str:
+    from reluflow.papers.min2024 import _phases
+
+    return f"""As Figure 12, but only the first layer is trained, from N(0, 1e-12), with output weights +1 or -1:
+    norms grow and the loss falls at once ({_phases.half(ds):.0f} iterations to half of it), and directions are set in
+    the first iteration or two (c, logarithmic). There is no alignment phase to separate. Every iteration is shown,
+    since an epoch is {ds.attrs["epoch"]} of them; the paper records epochs."""

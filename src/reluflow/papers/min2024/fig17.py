@@ -1,0 +1,24 @@
+"""Figure 17 of [MMV24]: the edges of a path and of the maximal path that stand for each other, part 2."""
+
+from __future__ import annotations
+
+from reluflow.papers.min2024 import _walk
+
+SETTINGS = _walk.SETTINGS
+
+
+def compute(**settings):
+    return _walk.compute(**settings)
+
+
+def facts(ds):
+    return _walk.twin_facts(ds, down=False)
+
+
+def draw(ds):
+    return _walk.twins(ds, down=False)
+
+
+def caption(ds) -> str:
+    return f"""As Figure 16 for the edges on which a positive datum is gained. Data and run are ours (n =
+    {ds.sizes["datum"]}, mu = {ds.attrs["mu"]:.2f}, balanced flow from e^-40); the paper's figure is a drawing."""
