@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reluflow.cli import main
-from reluflow.sweep import load
+from reluflow.sweep import load, pool
 
 TOML = """\
 # Two points over two scales.
@@ -115,6 +115,6 @@ def test_the_dashboard_is_told_and_workers_give_the_same_numbers(here, capsys):
     ],
 )
 def test_mistakes_are_one_sentence(here, capsys, monkeypatch, arguments, sentence):
-    monkeypatch.setattr("reluflow.sweep.pool.CONNECT", 0.5)
+    monkeypatch.setattr(pool, "CONNECT", 0.5)
     assert reluflow(*arguments) == 2
     assert sentence in capsys.readouterr().err

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.sweeps import assert_same, experiment
 
-from reluflow.sweep import folder, load, sweep
+from reluflow.sweep import driver, folder, load, sweep
 from reluflow.sweep.design import Design
 from reluflow.sweep.pool import Here
 
@@ -51,7 +51,7 @@ def test_a_resumed_sweep_equals_one_that_was_never_interrupted(tmp_path, referen
 def test_nothing_is_computed_twice(tmp_path, reference, monkeypatch):
     store = tmp_path / "s"
     sweep(experiment(), OVER, KEEP, workers=0, store=store)
-    monkeypatch.setattr("reluflow.sweep.driver._pool", lambda *a: pytest.fail("there is nothing left to compute"))
+    monkeypatch.setattr(driver, "_pool", lambda *a: pytest.fail("there is nothing left to compute"))
     assert_same(sweep(experiment(), OVER, KEEP, store=store, resume=True), reference)
 
 

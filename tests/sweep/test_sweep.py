@@ -7,7 +7,7 @@ import pytest
 from support.sweeps import KEEP, assert_same, experiment
 
 import reluflow as rf
-from reluflow.sweep import QUANTITIES, load, sweep
+from reluflow.sweep import QUANTITIES, load, pool, sweep
 
 
 def test_every_point_equals_the_run_made_by_hand():
@@ -203,7 +203,7 @@ def test_the_table_of_a_file_is_the_default(tmp_path):
     ],
 )
 def test_what_cannot_be_swept_is_refused_in_one_sentence(arguments, error, sentence, monkeypatch):
-    monkeypatch.setattr("reluflow.sweep.pool.CONNECT", 0.5)
+    monkeypatch.setattr(pool, "CONNECT", 0.5)
     given = dict(over={"init.seed": [0]}, keep=["final.log_loss"]) | arguments
     with pytest.raises(error, match=sentence):
         sweep(experiment(), **given)
