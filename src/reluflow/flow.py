@@ -455,6 +455,9 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
                 told = now
                 progress(machine_progress(problem, machine, end, now - began))
     except KeyboardInterrupt:
+        if not started:
+            machine.burst(0)
+            tape.add_now(machine)
         tape.take(machine)
     clock, _, _ = tape.arrays()
     if clock[-1, 0] != cf[kn.CLOCK]:
@@ -484,7 +487,7 @@ def leap(machine: Machine, tape: Tape) -> Outcome | None:
         tape.add_now(machine)
     # |f - f_frozen| <= max |x| (sum of e^{2c} over the neurons that moved + what the others may drift).
     drift = machine.cf[kn.SPEED] * (t1 - t0)
-    tape.neglected += machine.top * (float(np.sum(np.maximum(before, machine.small()))) + drift)
+    tape.neglected += float(machine.top * (np.sum(np.maximum(before, machine.small())) + drift))
     return None
 
 

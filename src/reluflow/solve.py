@@ -118,8 +118,8 @@ def end_clock(problem: Problem, t1, log_t1, method: Flow | Descent | None = None
         if isinstance(method, Descent):
             if log_t1 - np.log(method.step) > 36:
                 raise ValueError(
-                    f"`log_t1` must be below log(step) + 36 for descent, got {log_t1:g}: iterations are counted in whole numbers; "
-                    "try `rf.Flow()`."
+                    f"`log_t1` must be below log(step) + 36 for descent, got {log_t1:g}: iterations are counted in "
+                    "whole numbers; try `rf.Flow()`."
                 )
             return _some(method, np.exp(log_t1), float(clock.of_log(log_t1)))
         if problem.tailed:

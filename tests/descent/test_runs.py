@@ -133,7 +133,7 @@ def test_epoch_orders_can_be_had_from_any_epoch():
         (lambda: rf.Descent(0.1, dtype="float16"), "`dtype` must be one of"),
         (lambda: rf.solve(problem(), rf.Descent(1.0), t1=0.5), "at least one step"),
         (lambda: rf.solve(problem(), rf.Descent(0.1, batch=2)), "must be given for mini-batches"),
-        (lambda: rf.solve(problem(), rf.Descent(0.1), log_t1=100.0), "it takes every iteration"),
+        (lambda: rf.solve(problem(), rf.Descent(0.1), log_t1=100.0), "counted in whole numbers"),
         (lambda: rf.solve(problem(), "descent", t1=1.0), "rf.Flow"),
     ],
 )
