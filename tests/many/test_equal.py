@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,6 +37,11 @@ def problems(kind, runs=3, n=5, d=3, width=7, same_data=False):
     return found
 
 
+def alone(problem, method, t1):
+    """The run by itself, every iteration taken."""
+    return rf.solve(problem, replace(method, fast_forward=False), t1=t1)
+
+
 def difference(params, other):
     """Largest difference of a weight, relative to the largest weight."""
     pairs = list(zip(params.arrays(), other.arrays()))
@@ -47,16 +53,16 @@ def test_every_loss_activation_and_layer_is_the_descent_of_solve(kind):
     given, method = problems(kind), rf.Descent(0.02)
     many = solve_many(given, method, t1=8.0, save=rf.Save(frames=3), device="cpu")
     for run, problem in zip(many, given):
-        alone = rf.solve(problem, method, t1=8.0)
-        assert difference(run.final, alone.final) < ROUNDING
-        np.testing.assert_allclose(run.loss_at([0.0, 4.0, 8.0]), alone.loss_at([0.0, 4.0, 8.0]), rtol=100 * ROUNDING)
+        one = alone(problem, method, 8.0)
+        assert difference(run.final, one.final) < ROUNDING
+        np.testing.assert_allclose(run.loss_at([0.0, 4.0, 8.0]), one.loss_at([0.0, 4.0, 8.0]), rtol=100 * ROUNDING)
 
 
 def test_large_rows_go_through_matrix_products_and_agree():
     given = problems(1, n=30, d=20, width=11)
     many = solve_many(given, rf.Descent(0.02), t1=8.0, save=rf.Save(frames=2), device="cpu")
     for run, problem in zip(many, given):
-        assert difference(run.final, rf.solve(problem, rf.Descent(0.02), t1=8.0).final) < ROUNDING
+        assert difference(run.final, alone(problem, rf.Descent(0.02), 8.0).final) < ROUNDING
 
 
 @pytest.mark.parametrize("log_scale", [-5.0, -30.0, -1000.0, -100000.0])
@@ -70,9 +76,9 @@ def test_any_scale_is_ordinary_input(log_scale):
     eps = np.finfo(float).eps
     slack = 200 * 8 * eps * np.exp(2 * rate * 2.0) + 4 * eps * abs(log_scale)
     for run, problem in zip(many, given):
-        alone = rf.solve(problem, rf.Descent(0.01), t1=2.0)
-        np.testing.assert_allclose(run.log_norm[-1], alone.log_norm[-1], rtol=0, atol=slack)
-        unit = [s.w[-1] / np.linalg.norm(s.w[-1], axis=1, keepdims=True) for s in (run, alone)]
+        one = alone(problem, rf.Descent(0.01), 2.0)
+        np.testing.assert_allclose(run.log_norm[-1], one.log_norm[-1], rtol=0, atol=slack)
+        unit = [s.w[-1] / np.linalg.norm(s.w[-1], axis=1, keepdims=True) for s in (run, one)]
         np.testing.assert_allclose(unit[0], unit[1], rtol=0, atol=slack)
         assert np.max(np.abs(run.log_norm[-1] - run.log_norm[0])) > 0.1
 
@@ -82,8 +88,8 @@ def test_single_precision_is_the_single_precision_of_solve():
     many = solve_many(given, method, t1=8.0, save=rf.Save(frames=2), device="cpu")
     single = ROUNDING / np.finfo(float).eps * float(np.finfo(np.float32).eps)
     for run, problem in zip(many, given):
-        alone, exact = (rf.solve(problem, rf.Descent(0.02, dtype=t), t1=8.0).final for t in ("float32", "float64"))
-        assert difference(run.final, alone) < single / 10
+        one, exact = (alone(problem, rf.Descent(0.02, dtype=t), 8.0).final for t in ("float32", "float64"))
+        assert difference(run.final, one) < single / 10
         assert difference(run.final, exact) > 1e-9  # it is single precision
 
 
@@ -92,9 +98,9 @@ def test_steps_ends_and_seeds_may_differ():
     methods, ends = [rf.Descent(0.02), rf.Descent(0.005), rf.Descent(0.0125)], [8.0, 2.0, 4.0]
     many = solve_many(given, methods, t1=ends, save=rf.Save(frames=5), device="cpu")
     for run, problem, method, t1 in zip(many, given, methods, ends):
-        alone = rf.solve(problem, method, t1=t1)
-        assert run.t[-1] == alone.t[-1]
-        assert difference(run.final, alone.final) < ROUNDING
+        one = alone(problem, method, t1)
+        assert run.t[-1] == one.t[-1]
+        assert difference(run.final, one.final) < ROUNDING
     np.testing.assert_allclose(many.t[:, -1], ends)
 
 
@@ -106,7 +112,7 @@ def test_mini_batches_are_those_of_solve(same_data, monkeypatch):
     methods = [rf.Descent(0.02, batch=5, seed=s) for s in (0, 1, 0)]
     many = solve_many(given, methods, t1=8.0, save=rf.Save(frames=4), device="cpu")
     for run, problem, method in zip(many, given, methods):
-        assert difference(run.final, rf.solve(problem, method, t1=8.0).final) < ROUNDING
+        assert difference(run.final, alone(problem, method, 8.0).final) < ROUNDING
 
 
 def test_a_batch_seed_changes_the_run():
@@ -118,10 +124,10 @@ def test_a_batch_seed_changes_the_run():
 def test_a_run_of_many_is_a_solution_dense_in_time():
     given = [rf.Problem(rf.data.two_points(), rf.init.balanced(12, 2, -6.0, seed=s)) for s in range(2)]
     many = solve_many(given, rf.Descent(0.002), t1=40.0, save=rf.Save(frames=21), device="cpu")
-    alone = rf.solve(given[1], rf.Descent(0.002), t1=40.0)
+    one = alone(given[1], rf.Descent(0.002), 40.0)
     assert len(many) == 2 and many[1].t.shape == (21,) and many.w.shape == (2, 21, 12, 2)
-    np.testing.assert_allclose(many[1].outputs_at([3.3, 17.001]), alone.outputs_at([3.3, 17.001]), atol=1e-10)
-    assert [p.kind for p in many[1].phases()] == [p.kind for p in alone.phases()]
+    np.testing.assert_allclose(many[1].outputs_at([3.3, 17.001]), one.outputs_at([3.3, 17.001]), atol=1e-10)
+    assert [p.kind for p in many[1].phases()] == [p.kind for p in one.phases()]
     np.testing.assert_allclose(many.loss[1], many[1].loss, rtol=0, atol=1e-14)
     np.testing.assert_allclose(many.outputs[1], many[1].outputs, rtol=0, atol=1e-14)
 
@@ -140,7 +146,7 @@ def test_a_run_that_overflows_says_so_and_leaves_the_others_alone():
     many = solve_many(given, methods, t1=[8.0, 500.0 * 400, 8.0], save=rf.Save(frames=5), device="cpu")
     assert [o.name for o in many.outcome] == ["REACHED", "NOT_FINITE", "REACHED"]
     assert np.isnan(many.log_loss[1, -1]) and many[1].outcome is rf.Outcome.NOT_FINITE
-    assert difference(many[2].final, rf.solve(given[2], rf.Descent(0.02), t1=8.0).final) < ROUNDING
+    assert difference(many[2].final, alone(given[2], rf.Descent(0.02), 8.0).final) < ROUNDING
 
 
 def test_runs_that_do_not_fit_take_turns_and_come_out_the_same():
@@ -151,6 +157,17 @@ def test_runs_that_do_not_fit_take_turns_and_come_out_the_same():
     parts = solve_many(given, rf.Descent(0.02), memory="4 KiB", progress=heard.append, **setting)
     np.testing.assert_allclose(parts.outputs, whole.outputs, rtol=0, atol=ROUNDING)
     assert heard[-1].fraction == 1.0 and all(a.steps < b.steps for a, b in pairwise(heard))
+
+
+def test_the_last_bits_do_not_depend_on_how_fast_it_goes(monkeypatch):
+    given = [rf.Problem(rf.data.five_points(), rf.init.balanced(12, 2, -3.0, seed=s)) for s in range(2)]
+    found = []
+    for seconds in (1e-9, 100.0):  # bursts as short and as long as they get
+        monkeypatch.setattr(batched._runner, "BURST_SECONDS", seconds)
+        found.append(solve_many(given, rf.Descent(0.05), t1=100.0, save=rf.Save(frames=3), device="cpu"))
+    np.testing.assert_array_equal(found[0].w, found[1].w)
+    np.testing.assert_array_equal(found[0].log_scale, found[1].log_scale)
+    assert np.any(found[0].log_scale != -3.0)  # there were rescalings
 
 
 def test_the_users_own_precision_in_jax_stays():

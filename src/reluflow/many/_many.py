@@ -96,7 +96,8 @@ class Many(Sequence):
         good = np.all(np.isfinite(self._y[k]), axis=1)
         clock, y = self._iteration[k][good].astype(float), self._y[k][good]
         machine = plain.Machine(problem, method, int(clock[-1]))
-        machine.ci[kd.ITER] = int(clock[-1])
+        machine.ci[kd.ITER] = machine.fields = int(clock[-1])
+        machine.regimes = {"many": machine.fields}
         code = codes(machine, y)
         tape = plain.Tape(len(clock))
         tape.marks = [(clock, y, code)]
@@ -127,9 +128,9 @@ def solve_many(
 
     The problems have equal shapes, loss and activation; data, initial weights and scales may differ, and so may the
     steps and batch seeds when `method` is a list, one for each. Every run is the descent of `rf.solve` to rounding,
-    mini-batches included. It keeps `save.frames` moments evenly spread (101, or what 1 GiB holds), or `save.times`;
-    `memory` bounds what is on the device at once ("4 GiB"; by default 0.6 of a GPU, 2 GiB of a processor), beyond which
-    the runs take turns.
+    mini-batches included; `fast_forward` means nothing here, each iteration is taken. It keeps `save.frames` moments
+    evenly spread (101, or what 1 GiB holds), or `save.times`. `memory` bounds what is on the device at once ("4 GiB"; by
+    default 0.6 of a GPU, 2 GiB of a processor), beyond which the runs take turns.
     """
     began = _time.perf_counter()
     problems, methods = _given(problems, method)

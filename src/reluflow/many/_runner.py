@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from reluflow.descent import Orders
+from reluflow.descent import NEVER, Orders
 from reluflow.kernels.descent import LOG2
-from reluflow.many._step import Fixed, Moving, Rule, Turns, compiled, float64, import_jax
+from reluflow.many._step import STRIDE, Fixed, Moving, Rule, Turns, compiled, float64, import_jax
 
 BURST_SECONDS = 0.5
-ORDERS = 2**24  # entries of epoch orders sent to the device at a time
+ORDERS = 2**22  # entries of epoch orders sent to the device at a time
 LOOK = 2**27  # numbers in one block of outputs of all data
 
 
@@ -55,6 +55,7 @@ class Runner:
         self.seeds = np.asarray(seeds)
         self.per_epoch = -(-rule.n // rule.batch)
         self.budget = 256
+        self._window: tuple | None = None
         with float64():
             put = self._put
             heads = np.asarray(b, float) if np.ndim(b) == 2 else np.swapaxes(b, 1, 2)
@@ -88,23 +89,40 @@ class Runner:
                 spent = _time.perf_counter() - began
                 # The first burst also compiles, so that growth is gradual.
                 wish = BURST_SECONDS / spent * todo.max()
-                self.budget = int(np.clip(wish, self.budget / 4, self.budget * 4).clip(16, 2**24))
+                # Whole strides, so that rescalings, and with them the last bits, do not depend on how fast it goes.
+                self.budget = STRIDE * int(
+                    np.clip(wish, self.budget / 4, self.budget * 4).clip(STRIDE, 2**24) // STRIDE
+                )
                 self.at = self.at + todo
                 if told is not None:
                     told(self.at)
 
     def _turns(self, to):
-        """The orders that the coming iterations need, and how far each run gets with them."""
+        """The orders that the coming iterations need, and how far each run gets with them; sent once a window."""
+        if self._window is not None:
+            turns, begin, reach = self._window
+            if np.all((self.at >= to) | ((self.at >= begin) & (self.at < reach))):
+                return turns, reach
         if not self.streams:
             none = np.zeros(self.runs, np.int64)
-            return Turns(self._put(np.zeros((1, 1)), np.int32), self._put(none), self._put(none)), to
-        first = self.at // self.per_epoch
-        pairs, stream = np.unique(np.column_stack([self.seeds, first]), axis=0, return_inverse=True)
-        needed = int(np.max(-(-to // self.per_epoch) - first))
-        epochs = int(np.clip(ORDERS // (len(pairs) * self.rule.n), 1, max(1, needed)))
-        orders = np.stack([_epochs(self.streams[int(seed)], int(epoch), epochs) for seed, epoch in pairs])
-        turns = Turns(self._put(orders, np.int32), self._put(stream.ravel(), np.int64), self._put(first))
-        return turns, (first + epochs) * self.per_epoch
+            turns, begin, reach = (
+                Turns(self._put(np.zeros((1, 1)), np.int32), self._put(none), self._put(none)),
+                0,
+                NEVER,
+            )
+        else:
+            first = self.at // self.per_epoch
+            pairs, stream = np.unique(np.column_stack([self.seeds, first]), axis=0, return_inverse=True)
+            # Few shapes, so that few are compiled: rows up to a power of two, a fixed number of epochs.
+            rows = 1 << (len(pairs) - 1).bit_length()
+            epochs = int(np.clip(ORDERS // (len(self.streams) * self.rule.n), 1, 64))
+            orders = np.zeros((rows, epochs * self.rule.n), np.int32)
+            for row, (seed, epoch) in zip(orders, pairs):
+                row[:] = _epochs(self.streams[int(seed)], int(epoch), epochs)
+            turns = Turns(self._put(orders), self._put(stream.ravel(), np.int64), self._put(first))
+            begin, reach = first * self.per_epoch, (first + epochs) * self.per_epoch
+        self._window = turns, begin, reach
+        return turns, reach
 
     def state(self):
         """(q (runs, m, d), b (runs, m[, K]), c (runs, m), energy (runs,)) in float64."""

@@ -18,6 +18,7 @@ from reluflow.kernels.descent import LOG2, RESCALE
 from reluflow.problem import LOSSES
 
 SOFTMAX = 1 + max(LOSSES.values())  # cross entropy over several outputs; labels are whole numbers
+STRIDE = RESCALE + 1  # iterations between two rescalings
 UNROLLED = 64  # sums over n d terms up to this many are written out: XLA fuses them into one pass over the neurons
 
 
@@ -171,14 +172,14 @@ def compiled(rule: Rule):
             energy=st.energy + spent / fixed.step,
         )
 
-    def rescale(fixed, st):
-        """Mantissas back to size by powers of two, which rounds nothing."""
+    def rescale(fixed, st, going):
+        """Mantissas back to size by powers of two, which rounds nothing; those of runs that are still `going`."""
         if rule.first:
             return st._replace(amp=jnp.exp(2.0 * fixed.c0))
         head = st.b * st.b if st.b.ndim == 2 else jnp.sum(st.b * st.b, axis=1)
         size = head + jnp.sum(jnp.square(st.q.astype(wide)), axis=1)
         shift = jnp.rint(0.5 * jnp.log2(2.0 / size))
-        shift = jnp.where(jnp.isfinite(shift) & (jnp.abs(shift) > 1), shift, 0.0).astype(jnp.int32)
+        shift = jnp.where(jnp.isfinite(shift) & (jnp.abs(shift) > 1) & going[:, None], shift, 0.0).astype(jnp.int32)
         factor = jnp.ldexp(jnp.ones_like(size), shift)
         exponent = st.exponent - shift
         return Moving(
@@ -192,12 +193,16 @@ def compiled(rule: Rule):
     @jax.jit
     def burst(fixed, turns, st, k0, todo, most):
         """`most` iterations; run r takes its first `todo[r]` of them, from iteration `k0[r]` on."""
-        stride = RESCALE + 1
         one = lambda i, state: step(fixed, turns, k0, todo, i, state)
-        several = lambda j, state: lax.fori_loop(0, stride, lambda r, s: one(stride * j + r, s), rescale(fixed, state))
-        st = lax.fori_loop(0, most // stride, several, st)
-        st = lax.fori_loop(stride * (most // stride), most, one, rescale(fixed, st))
-        return rescale(fixed, st)
+
+        def several(j, state):
+            """16 iterations from i = 16 j on, after a rescaling: when that happens depends on nothing but the calls."""
+            begin = STRIDE * j
+            return lax.fori_loop(0, STRIDE, lambda r, s: one(begin + r, s), rescale(fixed, state, begin < todo))
+
+        st = lax.fori_loop(0, most // STRIDE, several, st)
+        begin = STRIDE * (most // STRIDE)
+        return lax.fori_loop(begin, most, one, rescale(fixed, st, begin < todo))
 
     @jax.jit
     def look(x, st):

@@ -105,7 +105,8 @@ class Probe:
         good = len(records) if all(finite) else finite.index(False)
         method = Descent(self._step or self._rate or 1.0)
         machine = Machine(self.problem, method, self.steps)
-        machine.ci[kd.ITER] = records[good - 1][0]
+        machine.ci[kd.ITER] = machine.fields = records[good - 1][0]
+        machine.regimes = {"torch": machine.fields}
         y = np.stack([_state(w, a) for _, w, a in records[:good]])
         clock = np.array([k for k, _, _ in records[:good]], float)
         tape = Tape(good)
