@@ -41,14 +41,15 @@ def test_a_scheduler_in_another_process_serves_the_same_sweep_by_address(schedul
 
 
 def test_a_hundredth_of_poisoned_points_are_named_and_cost_nothing_else(scheduler):
-    # NaN data, an impossible tolerance, an endless run: 3 of 300 points.
+    # NaN data, an impossible tolerance, an endless run: 3 of 300 points. Seed 0 switches at a boundary all the time, so
+    # descent cannot leap: with step 1e-9 a second gets it to t = 2.6 of 60, and 1e-12 is a thousand times as far.
     n, step = 300, 0.5
     over = {
-        "init.seed": list(range(n)),
+        "init.seed": [0 if k == 141 else k for k in range(n)],
         "data.y3": [np.nan if k == 40 else -0.3 for k in range(n)],
         "method.kind": ["flow" if k == 222 else "descent" for k in range(n)],
         "method.rtol": [1e-30 if k == 222 else None for k in range(n)],
-        "method.step": [None if k == 222 else 1e-9 if k == 141 else step for k in range(n)],
+        "method.step": [None if k == 222 else 1e-12 if k == 141 else step for k in range(n)],
     }
     run = experiment(method__kind="descent", method__step=step, init__log_scale=-1.0)
     ds = sweep(run, over, ["final.log_loss"], design="list", scheduler=scheduler, seconds=1.0)

@@ -155,7 +155,7 @@ def test_points_that_cannot_be_computed_name_their_reason_and_the_rest_goes_on()
 
 
 def test_an_endless_run_ends_at_its_seconds_and_says_so():
-    endless = experiment(method__kind="descent", method__step=1e-9, solve__t1=1000.0, init__log_scale=0.0)
+    endless = experiment(method__kind="descent", method__step=1e-12, solve__t1=1000.0, init__log_scale=-1.0)
     ds = sweep(endless, {"init.seed": [0]}, ["final.log_loss"], workers=0, seconds=0.3)
     assert ds["outcome"].values[0] == "time_limit"
     assert "met its limit of seconds" in str(ds["reason"].values[0])
