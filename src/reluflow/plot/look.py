@@ -61,9 +61,11 @@ def figure(width: float = PAGE, height: float = 2.4):
     """An empty figure of that many inches, with a canvas of its own."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    made = Figure(figsize=(width, height), layout="constrained")
-    made.get_layout_engine().set(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.03)
+    made = Figure(
+        figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.03)
+    )
     FigureCanvasAgg(made)
     return made
 

@@ -25,7 +25,7 @@ def compute(*, scale, width, seed, last):
     problem = rf.Problem(data, init, loss="square")
     count = np.arange(0, last + 1, 10)  # between them falls are read off a line, to a fortieth of an iteration
     sols = [
-        solve(problem, rf.Descent(step=STEP), t1=last * STEP, save=rf.Save(times=count * STEP)),
+        solve(problem, rf.Descent(step=STEP), t1=last * STEP, save=rf.Save(times=tuple(count * STEP))),
         solve(problem, rf.Flow(rtol=1e-8), t1=last * STEP),
     ]
     loss = np.stack([2.0 * sols[0].loss, 2.0 * sols[1].loss_at(count * STEP)])
@@ -50,7 +50,7 @@ def _first(count, loss, share) -> float:
     """The first iteration at which a class has lost a share of its loss, between iterations by a line."""
     level = (1.0 - share) * loss[0]
     k = int(np.argmax(loss <= level))
-    return float(count[k - 1] + (loss[k - 1] - level) / (loss[k - 1] - loss[k])) if k else np.nan
+    return float(np.interp(-level, -loss[k - 1 : k + 1], count[k - 1 : k + 1])) if k else np.nan
 
 
 def predicted(problem) -> np.ndarray:

@@ -55,7 +55,8 @@ def _spread(ds, k: int, sign: float) -> float:
     end = ds.isel(moment=-1)
     mine = (ds.sign == sign) & (end.norm > 0.1 * float(end.norm.max()))
     centre = np.angle(np.sum((end.norm * np.exp(1j * end.angle)).where(mine, 0.0)))
-    turn = np.abs(np.angle(np.exp(1j * (ds.angle.sel(moment=k) - centre))))
+    turn = ds.angle.sel(moment=k) - centre
+    turn = np.abs(np.arctan2(np.sin(turn), np.cos(turn)))
     return float(turn.where(mine).mean())
 
 

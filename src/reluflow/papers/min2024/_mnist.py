@@ -19,14 +19,15 @@ ALL = {"10": 12_665, "38": 11_982, "17": 13_007}  # images of a pair in the trai
 GROWTH = 11.9  # |x+|/n times the time at which |W| has grown from 1e-6 to where the loss moves
 
 
-def digits(pair, size: int | None, seed: int):
+def digits(pair, images: int, seed: int, centre: bool = True):
+    """The pair's images, or so many of them (0: all)."""
     import reluflow as rf
 
-    return rf.data.mnist(pair=tuple(pair), centre=True, size=size or None, seed=seed)
+    return rf.data.mnist(pair=tuple(pair), centre=centre, size=images or None, seed=seed)
 
 
 @lru_cache(maxsize=1)
-def run(pair: tuple, size: int, width: int, sigma: float, seed: int, last: int, dtype: str, frames: int = 121):
+def run(pair: tuple, images: int, width: int, sigma: float, seed: int, last: int, dtype: str, frames: int = 121):
     """One run: loss, alignment of both groups, ranks; what the network and the classes look like at the end."""
     import xarray as xr
 
@@ -34,11 +35,11 @@ def run(pair: tuple, size: int, width: int, sigma: float, seed: int, last: int, 
     from reluflow import observe
     from reluflow.papers._figures import solve
 
-    data = digits(pair, size, seed)
+    data = digits(pair, images, seed)
     init = rf.init.gaussian(width, data.d, log_scale=float(np.log(sigma)), seed=seed)
     problem = rf.Problem(data, init, loss="exponential", reduction="mean")
     count = np.unique(np.linspace(0, last, frames).astype(int))
-    sol = solve(problem, rf.Descent(step=STEP, dtype=dtype), t1=last * STEP, save=rf.Save(times=count * STEP))
+    sol = solve(problem, rf.Descent(step=STEP, dtype=dtype), t1=last * STEP, save=rf.Save(times=tuple(count * STEP)))
     sums = observe.class_sums(data).values
     bands, means, final = [], [], []
     for side, direction in zip((1.0, -1.0), sums, strict=True):
@@ -61,7 +62,7 @@ def run(pair: tuple, size: int, width: int, sigma: float, seed: int, last: int, 
     some = rng.choice(data.n, min(data.n, 2000), replace=False)
     signed = x[some] * y[some, None]
     gram = signed @ signed.T
-    whole = rf.data.mnist(pair=tuple(pair), size=size or None, seed=seed)
+    whole = digits(pair, images, seed, centre=False)
     found = {
         "loss": ("iteration", sol.loss),
         "stable_rank": ("iteration", np.sum(values**2, axis=1) / values[:, 0] ** 2),

@@ -12,14 +12,14 @@ import numpy as np
 from reluflow.papers.min2024._mnist import ALL, STEP, digits
 
 
-def run(*, pair, size, width, sigma, seed, batch, last, every, train, dtype):
+def run(*, pair, images, width, sigma, seed, batch, last, every, train, dtype):
     import xarray as xr
 
     import reluflow as rf
     from reluflow import observe
     from reluflow.papers._figures import solve
 
-    data = digits(pair, size, seed)
+    data = digits(pair, images, seed)
     if train == "both":
         init = rf.init.gaussian(width, data.d, log_scale=float(np.log(sigma)), seed=seed)
     else:
@@ -30,7 +30,7 @@ def run(*, pair, size, width, sigma, seed, batch, last, every, train, dtype):
     problem = rf.Problem(data, init, loss="exponential", reduction="mean", train=train)
     count = np.unique(np.r_[np.arange(0, last + 1, every), last])
     method = rf.Descent(step=STEP, batch=batch, seed=seed, dtype=dtype)
-    sol = solve(problem, method, t1=last * STEP, save=rf.Save(times=count * STEP))
+    sol = solve(problem, method, t1=last * STEP, save=rf.Save(times=tuple(count * STEP)))
     found = {
         "loss": ("iteration", sol.loss),
         "norm_change": ("iteration", observe.norm_change(sol).sum("neuron").values),

@@ -39,7 +39,10 @@ def run(data, *, width: int, sigma: float, seed: int, panels, last: int, frames:
 
     count = np.unique(np.r_[np.linspace(0, last, frames).astype(int), [int(k) for k in panels]])
     sol = solve(
-        problem(data, width, sigma, seed), rf.Descent(step=STEP), t1=last * STEP, save=rf.Save(times=count * STEP)
+        problem(data, width, sigma, seed),
+        rf.Descent(step=STEP),
+        t1=last * STEP,
+        save=rf.Save(times=tuple(count * STEP)),
     )
     w = sol.w
     found = {
@@ -63,11 +66,11 @@ def outside(data, *, width: int, sigma: float, seeds: int, at) -> dict:
     import reluflow as rf
     from reluflow.papers._figures import solve
 
-    out = {"outside": [], "inside": [], "mean_loss": []}
+    out: dict[str, list] = {"outside": [], "inside": [], "mean_loss": []}
     for seed in range(seeds):
         start = problem(data, width, sigma, seed)
         times = np.array(at) * STEP
-        sol = solve(start, rf.Descent(step=STEP), t1=times[-1], save=rf.Save(times=times, frames=2))
+        sol = solve(start, rf.Descent(step=STEP), t1=times[-1], save=rf.Save(times=tuple(times), frames=2))
         where, positive = cone(data, sol.w), sol.a > 0
         out["outside"].append(np.sum(positive & (where != 1) & (where != 3), axis=1))
         out["inside"].append(np.sum(positive & (where == 1), axis=1))

@@ -89,7 +89,7 @@ def twin(a: tuple[int, int], b: tuple[int, int]) -> tuple[tuple[int, int], tuple
 
 def edges(ds) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """The edges of the run's path, each of one step."""
-    path = [tuple(int(v) for v in row) for row in ds.path.values]
+    path = [(int(a), int(b)) for a, b in ds.path.values]
     return list(pairwise(path))
 
 

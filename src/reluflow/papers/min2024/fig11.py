@@ -4,15 +4,15 @@ from __future__ import annotations
 
 REQUIRES = ("mnist",)
 SETTINGS = {
-    "quick": dict(pair=[1, 7], size=400, width=50, sigma=1e-6, seed=0, last=7200, dtype="float32"),
-    "full": dict(pair=[1, 7], size=0, width=50, sigma=1e-6, seed=0, last=15_000, dtype="float32"),
+    "quick": dict(pair=[1, 7], images=400, width=50, sigma=1e-6, seed=0, last=7200, dtype="float32"),
+    "full": dict(pair=[1, 7], images=0, width=50, sigma=1e-6, seed=0, last=15_000, dtype="float32"),
 }
 
 
-def compute(*, pair, size, width, sigma, seed, last, dtype):
+def compute(*, pair, images, width, sigma, seed, last, dtype):
     from reluflow.papers.min2024 import _mnist
 
-    return _mnist.run(tuple(pair), size, width, sigma, seed, last, dtype).copy()
+    return _mnist.run(tuple(pair), images, width, sigma, seed, last, dtype).copy()
 
 
 def facts(ds):

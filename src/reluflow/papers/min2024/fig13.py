@@ -9,8 +9,8 @@ from reluflow.claim import Claim
 REQUIRES = ("mnist",)
 SAME = dict(pair=[1, 0], width=50, sigma=1e-6, seed=0, train="first", dtype="float32")
 SETTINGS = {
-    "quick": dict(**SAME, size=400, batch=64, last=70, every=1),
-    "full": dict(**SAME, size=0, batch=2000, last=70, every=1),
+    "quick": dict(**SAME, images=400, batch=64, last=70, every=1),
+    "full": dict(**SAME, images=0, batch=2000, last=70, every=1),
 }
 
 

@@ -65,7 +65,7 @@ def draw(ds):
         right.plot(t, ds.w.sel(step=s), "-o", color=colour, ms=2.5, lw=1)
         look.beside(right, 1.0, float(ds.w.sel(step=s)[-1]), f"step {s:g}", colour, dx=3)
     right.plot([0, 1], [0, -ds.attrs["a"]], "--", color=look.THEORY, lw=1)
-    look.beside(right, 0.2, -0.1, "what a constant curve would owe: −a t", look.THEORY, dx=4, fontsize=7)
+    look.beside(right, 0.26, -0.13, "what a constant curve would owe: −a t", look.THEORY, dx=4, fontsize=7)
     right.set(xlim=(0, 1), ylim=(-0.14, 0.012), xlabel="time", ylabel="first coordinate of w")
     look.letter(right, "b", "Euler steps")
     return fig
@@ -75,5 +75,5 @@ def caption(ds) -> str:
     return f"""One datum x = (1, 0) with y = -1 and a neuron that starts on its boundary, w = (0, 1), v = 1, with
     relu'(0) = {ds.attrs["a"]:g}. An Euler step moves the neuron into the dead cone, where nothing moves it any more:
     one jump of size a times the step, whatever the step (a, b). As the step goes to 0 the iterates tend to a curve
-    that is constant and no solution: it would have to have moved by -a t (gold). With relu'(0) = 0 the constant curve is one.
-    The paper's figure is a drawing; this is computed."""
+    that is constant and no solution: it would have to have moved by -a t (gold). With relu'(0) = 0 the constant curve
+    is one. The paper's figure is a drawing; this is computed."""

@@ -35,8 +35,8 @@ def compute(*, leave, t1):
 
 
 def facts(ds) -> list[Claim]:
-    """Every curve satisfies w' = v e^{-v w} while it moves (central differences: h^2/6 times the third derivative, which
-    is at most about 4 here); the engine takes the regular, constant one and says that it chose; from a hair outside the
+    """Every curve satisfies w' = v e^{-v w} while it moves (central differences: h^2/6 times the third derivative,
+    at most about 4 here); the engine takes the regular, constant one and says that it chose; from a hair outside the
     flow is the one that leaves at 0. Slack of that: 100 rtol, and the hair times its growth e."""
     h = float(ds.time[1] - ds.time[0])
     gaps = []

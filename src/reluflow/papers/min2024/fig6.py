@@ -26,7 +26,7 @@ def compute(*, width, sigma, seed, seeds, last, panels):
         t = 10_000 * _plane.STEP
         from reluflow.papers._figures import solve
 
-        done = solve(sol, rf.Descent(step=_plane.STEP), t1=t, save=rf.Save(times=[t], frames=2))
+        done = solve(sol, rf.Descent(step=_plane.STEP), t1=t, save=rf.Save(times=(t,), frames=2))
         kinds = _plane.cone(data, done.w[-1])
         wrong = ((kinds == 1) & (done.a[-1] < 0)) | ((kinds == 2) & (done.a[-1] > 0)) | (kinds == 0)
         counts.append([int(np.sum(kinds == c)) for c in range(4)] + [int(np.sum(wrong))])

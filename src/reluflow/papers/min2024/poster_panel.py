@@ -8,17 +8,17 @@ from reluflow.claim import Claim
 
 REQUIRES = ("mnist",)
 SETTINGS = {
-    "quick": dict(size=400, width=50, sigma=1e-6, seed=0, toy_last=40_000, last=6000, dtype="float32"),
-    "full": dict(size=0, width=50, sigma=1e-6, seed=0, toy_last=40_000, last=15_000, dtype="float32"),
+    "quick": dict(images=400, width=50, sigma=1e-6, seed=0, toy_last=40_000, last=6000, dtype="float32"),
+    "full": dict(images=0, width=50, sigma=1e-6, seed=0, toy_last=40_000, last=15_000, dtype="float32"),
 }
 
 
-def compute(*, size, width, sigma, seed, toy_last, last, dtype):
+def compute(*, images, width, sigma, seed, toy_last, last, dtype):
     import reluflow as rf
     from reluflow.papers.min2024 import _mnist, _plane
 
     toy = _plane.run(rf.data.toy_plane(), width=width, sigma=sigma, seed=seed, panels=[0, 10_000], last=toy_last)
-    digits = _mnist.run((1, 0), size, width, sigma, seed, last, dtype)
+    digits = _mnist.run((1, 0), images, width, sigma, seed, last, dtype)
     names = ["loss", "mean_cosine", "least_cosine", "most_cosine"]
     ds = digits[names].rename({n: f"mnist_{n}" for n in names} | {"iteration": "step"})
     return toy.merge(ds).assign_attrs(note=digits.attrs["note"], pair=digits.attrs["pair"])

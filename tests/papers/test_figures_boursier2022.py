@@ -1,0 +1,95 @@
+"""Figures of Boursier et al.: their facts hold on the run, fail on numbers that are wrong, and they draw."""
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+
+FIGURES = rf.papers["boursier2022"].figures
+FAST = ("fig1", "fig2", "fig3", "fig5")
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    made = {}
+
+    def get(name):
+        if name not in made:
+            made[name] = FIGURES[name].compute("quick")
+        return made[name]
+
+    return get
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_every_stated_fact_holds(name, numbers):
+    bad = [str(f) for f in FIGURES[name].facts(numbers(name)) if not f.ok]
+    assert not bad, "\n".join(bad)
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_it_draws_from_its_numbers_and_says_what_to_see(name, numbers, tmp_path):
+    picture = FIGURES[name].draw(numbers(name))
+    picture.savefig(tmp_path / "a.png", dpi=40)
+    assert (tmp_path / "a.png").stat().st_size > 2000
+    assert len(FIGURES[name].caption(numbers(name))) > 100
+
+
+@pytest.mark.parametrize("name", ["fig2", "fig3", "fig5"])
+def test_a_loss_that_never_falls_is_refused(name, numbers):
+    ds = numbers(name).copy(deep=True)
+    ds["loss"] = ds.loss * 0 + ds.loss.values[..., :1]
+    assert any(f.verdict == "violated" for f in FIGURES[name].facts(ds))
+
+
+def test_figure_3_notices_falls_ten_iterations_late(numbers):
+    ds = numbers("fig3").copy(deep=True)
+    ds["fall"] = ds.fall + 10.0
+    assert sum(f.verdict == "violated" for f in FIGURES["fig3"].facts(ds)) == 2
+
+
+def test_figure_1_notices_a_phase_that_ends_too_late(numbers):
+    ds = numbers("fig1").copy(deep=True)
+    ds["t_2"] = ds.edge[1] + 0.1
+    assert any(f.verdict == "violated" for f in FIGURES["fig1"].facts(ds))
+
+
+def test_figure_3_takes_another_seed():
+    ds = FIGURES["fig3"].compute("quick", seed=3)
+    assert float(np.abs(ds.fall - ds.predicted).max()) <= 7.0
+
+
+def test_a_film_has_a_frame_for_every_moment(numbers, tmp_path):
+    from matplotlib.animation import PillowWriter
+    from PIL import Image
+
+    ds = numbers("fig2").isel(moment=slice(0, 3))
+    film = FIGURES["fig2"].animate(ds)
+    film.save(tmp_path / "a.gif", writer=PillowWriter(fps=5), dpi=30)
+    with Image.open(tmp_path / "a.gif") as image:
+        assert image.n_frames >= 3
+
+
+def test_figures_6_and_7_draw_a_smaller_run():
+    small = dict(n=12, d=24, width=30, scale=1e-8, last=40_000)
+    ds = FIGURES["fig7"].compute("quick", **small)
+    assert np.isclose(float(ds.explained.sum()), 1.0) and ds.loss[-1] < 0.5 * ds.loss[0]
+    FIGURES["fig7"].draw(ds)
+    again = FIGURES["fig6"].compute("quick", **small, panels=[0, 10_000, 20_000, 40_000])
+    assert FIGURES["fig6"].draw(again) is not None
+    assert len(FIGURES["fig6"].caption(again)) > 100
+
+
+def test_figure_6_refuses_a_run_in_which_nothing_grows():
+    ds = FIGURES["fig6"].compute(
+        "quick", n=12, d=24, width=30, scale=1e-8, last=40_000, panels=[0, 10_000, 20_000, 40_000]
+    )
+    ds["norm"] = ds.norm * 0 + 1.0
+    assert any(f.verdict == "violated" for f in FIGURES["fig6"].facts(ds))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["fig4", "fig6", "fig7"])
+def test_every_stated_fact_holds_of_the_long_runs(name):
+    bad = [str(f) for f in FIGURES[name].facts(FIGURES[name].compute("quick")) if not f.ok]
+    assert not bad, "\n".join(bad)

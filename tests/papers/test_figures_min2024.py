@@ -1,0 +1,112 @@
+"""Figures of Min et al.: their facts hold on the run, fail on numbers that are wrong, and they draw."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+
+FIGURES = rf.papers["min2024"].figures
+FAST = ("fig4", "fig14", "fig15", "fig16", "fig17", "fig20", "fig21")
+MNIST = Path(os.environ.get("RELUFLOW_DATA", "nowhere")) / "mnist"
+needs_mnist = pytest.mark.skipif(not MNIST.is_dir(), reason="MNIST is not at $RELUFLOW_DATA/mnist/")
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    made = {}
+
+    def get(name, **changes):
+        if name not in made:
+            made[name] = FIGURES[name].compute("quick", **changes)
+        return made[name]
+
+    return get
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_every_stated_fact_holds_and_the_figure_draws(name, numbers):
+    ds = numbers(name)
+    bad = [str(f) for f in FIGURES[name].facts(ds) if not f.ok]
+    assert not bad, "\n".join(bad)
+    assert FIGURES[name].draw(ds) is not None and len(FIGURES[name].caption(ds)) > 100
+
+
+def test_the_run_of_figure_6_aligns_before_it_learns(numbers):
+    ds = numbers("fig6", seeds=2)
+    bad = [str(f) for f in FIGURES["fig6"].facts(ds) if not f.ok]
+    assert not bad, "\n".join(bad)
+    FIGURES["fig6"].draw(ds)
+
+
+def test_figure_6_refuses_neurons_in_the_wrong_cone(numbers):
+    ds = numbers("fig6", seeds=2).copy(deep=True)
+    ds["cone"] = ds.cone * 0
+    assert FIGURES["fig6"].facts(ds)[0].verdict == "violated"
+
+
+@pytest.mark.parametrize("name", ["fig7", "fig8", "fig9"])
+def test_two_data_draw_and_a_count_moved_by_ten_is_refused(name, numbers):
+    ds = numbers(name, seeds=4)
+    FIGURES[name].draw(ds)
+    wrong = ds.copy(deep=True)
+    wrong["outside"] = wrong.outside + 10
+    assert any(f.verdict == "violated" for f in FIGURES[name].facts(wrong))
+
+
+def test_figure_4_refuses_a_neuron_that_loses_a_positive_datum(numbers):
+    ds = numbers("fig4").copy(deep=True)
+    ds["wrong"] = ds.wrong + 1
+    assert FIGURES["fig4"].facts(ds)[0].verdict == "violated"
+
+
+def test_every_edge_of_any_path_has_a_twin_of_its_own_that_is_as_dear():
+    from itertools import pairwise
+
+    from reluflow.papers.min2024 import _walk
+
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n_plus, n_minus = rng.integers(1, 9, size=2)
+        at, path = (int(rng.integers(0, n_plus)), int(n_minus)), []
+        while at != (n_plus, 0):
+            path.append(at)
+            # Down is no choice from (0, 1), which would be dead, nor at the bottom; right is none at the right edge.
+            down = at[1] > 0 and at != (0, 1) and (at[0] == n_plus or rng.random() < 0.5)
+            at = (at[0], at[1] - 1) if down else (at[0] + 1, at[1])
+        path.append(at)
+        vertices = set(pairwise(_walk.maximal(int(n_plus), int(n_minus))))
+        twins = [_walk.twin(a, b) for a, b in pairwise(path)]
+        assert len(set(twins)) == len(twins) and set(twins) <= vertices
+        assert all(sum(p) <= sum(a) for (a, _), (p, _) in zip(pairwise(path), twins, strict=True))
+
+
+@needs_mnist
+@pytest.mark.parametrize("name", ["fig5", "fig12", "fig13", "poster_panel"])
+def test_mnist_figures_draw_from_a_short_run_that_their_facts_refuse(name):
+    small = {
+        "fig5": dict(images=200, last=300),
+        "fig12": dict(images=200, last=98, batch=64),
+        "fig13": dict(images=200, last=1),
+    }
+    small["poster_panel"] = dict(images=200, last=300, toy_last=10_000)
+    ds = FIGURES[name].compute("quick", **small[name])
+    assert FIGURES[name].draw(ds) is not None and len(FIGURES[name].caption(ds)) > 100
+    assert any(not f.ok for f in FIGURES[name].facts(ds))
+
+
+@needs_mnist
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["fig5", "fig10", "fig11", "fig12", "fig13", "poster_panel"])
+def test_every_stated_fact_holds_on_mnist(name):
+    bad = [str(f) for f in FIGURES[name].facts(FIGURES[name].compute("quick")) if not f.ok]
+    assert not bad, "\n".join(bad)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["fig6", "fig7", "fig8", "fig9"])
+def test_every_stated_fact_holds_over_all_seeds(name):
+    bad = [str(f) for f in FIGURES[name].facts(FIGURES[name].compute("full")) if not f.ok]
+    assert not bad, "\n".join(bad)
