@@ -129,6 +129,19 @@ def test_watching_costs_less_than_two_percent_of_a_step():
     assert watching < 0.02 * steps
 
 
+def test_events_are_those_seen_from_one_record_to_the_next():
+    data, init = rf.data.five_points(), rf.init.gaussian(12, 2, log_scale=-1.0, seed=0, log_scale_a=-2.0)
+    model = network(init)
+    probe = Probe(model, data.x, data.y, every=1, step=0.2)
+    train(model, torch.optim.SGD(model.parameters(), lr=0.2), data, 200, probe.step)
+    sol, own = probe.solution(), rf.solve(rf.Problem(data, init), rf.Descent(0.2, fast_forward=False), t1=40.0)
+    # Recorded every step, they are all that the library's own descent sees.
+    rows = [sorted(zip(np.rint(s.events.t / 0.2), s.events.neuron, s.events.datum, s.events.kind)) for s in (sol, own)]
+    assert rows[0] == rows[1]
+    assert set(sol.events.counts()) == {"on", "off", "dead", "sign"}
+    assert sol.stats.events == own.stats.events
+
+
 def test_times_that_were_not_recorded_are_refused():
     sol = small()[3].solution()
     assert sol.at(1.0).width == 12

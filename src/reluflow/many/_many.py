@@ -11,9 +11,8 @@ from reluflow import descent as plain
 from reluflow.descent import Descent
 from reluflow.flow import Progress
 from reluflow.init import Params
-from reluflow.kernels import descent as kd
-from reluflow.kernels.field import OFF, ON, PINNED
 from reluflow.many._runner import Runner, pick, room
+from reluflow.many._seen import tape_of
 from reluflow.many._step import Rule
 from reluflow.outcome import Outcome
 from reluflow.problem import LOSSES, Problem
@@ -28,7 +27,8 @@ class Many(Sequence):
 
     Arrays over all runs have the runs first: `t`, `log_loss` (runs, frames), `outputs` (runs, frames, n), `w`, `a`,
     `log_scale` (mantissas and log scales, as in Solution). `outcome` lists why each stopped; a run that overflowed has
-    NaN from there on. Events are not recorded here: `rf.solve` does that.
+    NaN from there on. Events are those seen from one frame
+    to the next; `rf.solve` sees every iteration.
     """
 
     def __init__(self, problems, methods, iteration, asked, y, outputs, outcome, seconds):
@@ -96,13 +96,9 @@ class Many(Sequence):
         good = np.all(np.isfinite(self._y[k]), axis=1)
         clock, y = self._iteration[k][good].astype(float), self._y[k][good]
         machine = plain.Machine(problem, method, int(clock[-1]))
-        machine.ci[kd.ITER] = machine.fields = int(clock[-1])
-        machine.regimes = {"many": machine.fields}
-        code = codes(machine, y)
-        tape = plain.Tape(len(clock))
-        tape.marks = [(clock, y, code)]
+        tape = tape_of(machine, "many", clock, y)
         asked = self._asked[good]
-        tape.asked = [(clock[asked], y[asked], code[asked])]
+        tape.asked = [tuple(part[asked] for part in tape.marks[0])]
         times = None if np.all(self._asked) else ()
         return Solution.from_descent(problem, method, (machine, tape), outcome, self.seconds, times)
 
@@ -129,8 +125,8 @@ def solve_many(
     The problems have equal shapes, loss and activation; data, initial weights and scales may differ, and so may the
     steps and batch seeds when `method` is a list, one for each. Every run is the descent of `rf.solve` to rounding,
     mini-batches included; `fast_forward` means nothing here, each iteration is taken. It keeps `save.frames` moments
-    evenly spread (101, or what 1 GiB holds), or `save.times`. `memory` bounds what is on the device at once ("4 GiB"; by
-    default 0.6 of a GPU, 2 GiB of a processor), beyond which the runs take turns.
+    evenly spread (101, or what 1 GiB holds), or `save.times`. `memory` bounds what is on the device at once ("4 GiB";
+    by default 0.6 of a GPU, 2 GiB of a processor), beyond which the runs take turns.
     """
     began = _time.perf_counter()
     problems, methods = _given(problems, method)
@@ -161,13 +157,6 @@ def solve_many(
     y[bad], f[bad] = np.nan, np.nan
     outcome = [Outcome.NOT_FINITE if row.any() else Outcome.REACHED for row in bad]
     return Many(problems, methods, iteration, asked, y, f, outcome, _time.perf_counter() - began)
-
-
-def codes(machine: plain.Machine, y: np.ndarray) -> np.ndarray:
-    """The bit codes of states, from the signs of <q_j, x_i>."""
-    m, r = machine.m, machine.r
-    u = y[:, : m * r].reshape(-1, m, r) @ np.asarray(machine.task.x, float).T
-    return np.where(u > 0, ON, np.where(u < 0, OFF, PINNED)).astype(np.int8).reshape(len(y), -1)
 
 
 # What was asked for ---------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from reluflow.many._step import STRIDE, Fixed, Moving, Rule, Turns, compiled, fl
 
 BURST_SECONDS = 0.5
 ORDERS = 2**22  # entries of epoch orders sent to the device at a time
-LOOK = 2**27  # numbers in one block of outputs of all data
+LOOK = 2**25  # numbers in one block of outputs of all data
 
 
 def pick(device):

@@ -7,10 +7,10 @@ import time as _time
 import numpy as np
 
 from reluflow._checks import number, one_of, whole
-from reluflow.descent import Descent, Machine, Tape
+from reluflow.descent import Descent, Machine
 from reluflow.init import Params
 from reluflow.kernels import descent as kd
-from reluflow.many._many import codes
+from reluflow.many._seen import tape_of
 from reluflow.outcome import Outcome
 from reluflow.problem import LOSSES, Problem
 from reluflow.solution import Solution
@@ -97,7 +97,10 @@ class Probe:
         self._next = self._records[-1][0] + self.every
 
     def solution(self) -> Solution:
-        """What was seen until now, as a Solution at the recorded times; the present weights are its last frame."""
+        """What was seen until now, as a Solution at the recorded times; the present weights are its last frame.
+
+        Events are dated by the first record that shows them.
+        """
         records = list(self._records)
         if records[-1][0] != self.steps:
             records.append((self.steps, *weights(self._layers)))
@@ -105,12 +108,9 @@ class Probe:
         good = len(records) if all(finite) else finite.index(False)
         method = Descent(self._step or self._rate or 1.0)
         machine = Machine(self.problem, method, self.steps)
-        machine.ci[kd.ITER] = machine.fields = records[good - 1][0]
-        machine.regimes = {"torch": machine.fields}
         y = np.stack([_state(w, a) for _, w, a in records[:good]])
         clock = np.array([k for k, _, _ in records[:good]], float)
-        tape = Tape(good)
-        tape.marks = [(clock, y, codes(machine, y))]
+        tape = tape_of(machine, "torch", clock, y)
         outcome = Outcome.REACHED if good == len(records) else Outcome.NOT_FINITE
         seconds = _time.perf_counter() - self._began
         return Watched.from_descent(self.problem, method, (machine, tape), outcome, seconds, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reluflow.many._many import codes
+from reluflow.many._seen import codes
 from reluflow.solution import Solution
 
 

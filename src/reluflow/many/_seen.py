@@ -1,0 +1,59 @@
+"""What states alone tell: bits from the signs of <q_j, x_i>, and events from one recorded state to the next.
+
+A change is dated by the first record that shows it; what came and went between two records was not seen. The first bits
+and these events give the bits of every record.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.descent import Machine, Tape
+from reluflow.kernels import descent as kd
+from reluflow.kernels.field import OFF, ON, PINNED
+from reluflow.kernels.slide import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
+
+LISTED = 100_000  # events of a run that are listed; the others are counted
+
+
+def codes(machine: Machine, y: np.ndarray) -> np.ndarray:
+    """The bit codes of states, (states, m n)."""
+    m, r = machine.m, machine.r
+    u = y[:, : m * r].reshape(-1, m, r) @ np.asarray(machine.task.x, float).T
+    return np.where(u > 0, ON, np.where(u < 0, OFF, PINNED)).astype(np.int8).reshape(len(y), -1)
+
+
+def tape_of(machine: Machine, name: str, clock: np.ndarray, y: np.ndarray) -> Tape:
+    """States at iterations `clock` as the tape of a run, whose iterations were made by `name`."""
+    code = codes(machine, y)
+    tape = Tape(len(clock))
+    tape.marks = [(clock, y, code)]
+    rows = _events(machine, clock, y, code)
+    on_data = rows[:, 2] >= 0
+    machine.ci[[kd.N_BITS, kd.N_SIGNS]] = np.sum(on_data), np.sum(~on_data)
+    tape.events = [rows[:LISTED]]
+    machine.ci[kd.ITER] = machine.fields = int(clock[-1])
+    machine.regimes = {name: machine.fields}
+    return tape
+
+
+def _events(machine: Machine, clock, y, code) -> np.ndarray:
+    """(iteration, neuron, datum, kind, unique) in order of time."""
+    m, r, n = machine.m, machine.r, machine.n
+    bits = machine.bits(code).reshape(-1, m, n)
+    sign = np.sign(y[:, m * r : m * r + m])
+    live = machine.task.live.astype(bool)
+    # With mini-batches bits are nobody's state, as in `rf.solve`.
+    still = np.all((bits == 0.0) | ~live, axis=2) & machine.full
+    rows = [np.array([[clock[0], j, -1, EV_DEAD, 1.0] for j in np.flatnonzero(still[0])]).reshape(-1, 5)]
+    for k in range(1, len(clock)):
+        turned = (bits[k] != bits[k - 1]) & ((bits[k] == 1.0) | (bits[k - 1] == 1.0)) & live & machine.full
+        neuron, datum = np.nonzero(turned)
+        kind = np.where(bits[k][turned] == 1.0, EV_ON, EV_OFF)
+        flips = np.flatnonzero(sign[k] * sign[k - 1] < 0)
+        dead = np.flatnonzero(still[k] & ~still[k - 1])
+        who = np.concatenate([neuron, flips, dead])
+        where = np.concatenate([datum, np.full(len(flips) + len(dead), -1)])
+        what = np.concatenate([kind, np.full(len(flips), EV_SIGN), np.full(len(dead), EV_DEAD)])
+        rows.append(np.column_stack([np.full(len(who), clock[k]), who, where, what, np.ones(len(who))]))
+    return np.concatenate(rows)
