@@ -88,6 +88,18 @@ def test_figure_6_refuses_a_run_in_which_nothing_grows():
     assert any(f.verdict == "violated" for f in FIGURES["fig6"].facts(ds))
 
 
+def test_without_pytorch_the_teacher_is_another_and_the_caption_says_so(monkeypatch):
+    import sys
+
+    from reluflow.papers.boursier2022 import _teacher
+
+    assert _teacher.data(5, 6, 4, 0)[1] in ("torch seed 4", "NumPy seed 0, PyTorch not being there")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    rows, drawn = _teacher.data(5, 6, 4, 0)
+    assert drawn == "NumPy seed 0, PyTorch not being there"
+    assert np.array_equal(rows.x, rf.data.teacher(n=5, d=6, seed=0).x)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["fig4", "fig6", "fig7"])
 def test_every_stated_fact_holds_of_the_long_runs(name):

@@ -144,7 +144,8 @@ def stamp(figure, note: str) -> None:
 
 def freeze(figure) -> None:
     """Lays the figure out once and for all, so that a film does not do it for every frame."""
-    figure.canvas.draw()
+    for _ in range(2):  # tick labels are known after the first
+        figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
 

@@ -108,12 +108,12 @@ def animate(ds, way: str, limits=None, log: bool = False):
     left, right = fig.subplots(1, 2, width_ratios=[1.5, 1])
     one = ds.sel(way=way)
     line, marks = state(left, ds, one.film_function[0], one.film_kink[0], one.film_height[0], limits or span(ds), 16.0)
-    left.set(xlabel="x", ylabel="h(x), and s|w| of each neuron")
+    left.set(xlabel="x", ylabel="h(x); s|w| of neurons")
     right.plot(ds.iteration, one.loss, color=look.FAINT, lw=1.0)
     (dot,) = right.plot([0], [float(one.loss[0])], "o", color=look.INK, ms=5)
     right.set(ylabel="2 L", yscale="log" if log else "linear")
     look.iterations(right.xaxis)
-    text = left.set_title("")
+    text = left.set_title("iteration 0")
 
     def show(k):
         count = int(ds.moment[k])

@@ -65,6 +65,7 @@ def run(way: str, n: int, d: int, width: int, scale: float, torch_seed: int, see
         "residual": ("datum", f[-1] - rows.y),
         "squared_norm": 2.0 * float(np.sum(weights**2)),
         "pull": ("label", D),
+        "ell": -float(init.log_scale),
         "least_row": float(size.min()),
         "largest_row": float(size.max()),
     }

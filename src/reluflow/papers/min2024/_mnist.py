@@ -26,7 +26,7 @@ def digits(pair, images: int, seed: int, centre: bool = True):
     return rf.data.mnist(pair=tuple(pair), centre=centre, size=images or None, seed=seed)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def run(pair: tuple, images: int, width: int, sigma: float, seed: int, last: int, dtype: str, frames: int = 121):
     """One run: loss, alignment of both groups, ranks; what the network and the classes look like at the end."""
     import xarray as xr
@@ -149,7 +149,7 @@ def alignment(ax, ds) -> None:
 def draw(ds):
     from reluflow.plot import look
 
-    fig = look.figure(look.PAGE, 3.55)
+    fig = look.figure(look.PAGE, 3.65)
     top, low = fig.subfigures(2, 1, height_ratios=[1.75, 1])
     axes = top.subplots(1, 3)
     reach = float(np.quantile(np.abs(ds.gram), 0.99))
@@ -190,7 +190,7 @@ def draw(ds):
         ax.imshow(picture, cmap=look.signed() if centred else "Greys", vmin=-most if centred else 0.0, vmax=most)
         look.blank(ax)
         ax.set_title(name, fontsize=6.5, loc="center")
-    low.text(0.008, 0.99, "$\\bf{d}$  mean neurons and mean images", fontsize=8.5, va="top")
+    low.suptitle("$\\bf{d}$  mean neurons and mean images", x=0.008, ha="left", fontsize=8.5)
     return fig
 
 

@@ -8,7 +8,7 @@ from reluflow.claim import Claim
 
 PANELS = [0, 10_000, 40_000]
 SETTINGS = {
-    "quick": dict(width=50, sigma=1e-6, seed=0, seeds=10, last=40_000, panels=PANELS),
+    "quick": dict(width=50, sigma=1e-6, seed=0, seeds=30, last=40_000, panels=PANELS),
     "full": dict(width=50, sigma=1e-6, seed=0, seeds=30, last=40_000, panels=PANELS),
 }
 SEEN = ("start", "aligned", "trained")

@@ -7,7 +7,7 @@ import numpy as np
 from reluflow.claim import Claim
 
 SETTINGS = {
-    "quick": dict(delta=0.1, width=50, sigma=1e-6, seed=0, seeds=20, panels=[0, 7000, 21_000]),
+    "quick": dict(delta=0.1, width=50, sigma=1e-6, seed=0, seeds=60, panels=[0, 7000, 21_000]),
     "full": dict(delta=0.1, width=50, sigma=1e-6, seed=0, seeds=60, panels=[0, 7000, 21_000]),
 }
 SEEN = ("start", "all in S+", "trained")

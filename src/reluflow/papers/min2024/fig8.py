@@ -7,7 +7,7 @@ import numpy as np
 from reluflow.claim import Claim
 
 SETTINGS = {
-    "quick": dict(delta=0.001, width=50, sigma=1e-6, seed=1, seeds=20, panels=[0, 7000, 21_000]),
+    "quick": dict(delta=0.001, width=50, sigma=1e-6, seed=1, seeds=60, panels=[0, 7000, 21_000]),
     "full": dict(delta=0.001, width=50, sigma=1e-6, seed=1, seeds=60, panels=[0, 7000, 21_000]),
 }
 SEEN = ("start", "several outside S+", "trained, one outside")
