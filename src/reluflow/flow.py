@@ -29,12 +29,17 @@ ACTIVE = 1e-13
 PASSIVE = 1e-10
 DRIFT = 1e-9  # change of the outputs that resting neurons may make during one jump
 WAYPOINTS = 24  # frames kept inside a jump
+EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 
 
 @dataclass(frozen=True)
 class Flow:
     """Gradient flow to relative tolerance `rtol`; outputs and event times are right to 100 rtol away from
-    bifurcations."""
+    bifurcations.
+
+    `events` is "exact", every crossing located, or "stepped" for thousands of data: bits are read off signs, the
+    error of crossings is estimated and kept below `rtol` (1e-4 or so), and no events are listed (`reluflow.stepped`).
+    """
 
     rtol: float = 1e-8
     events: str = "exact"
@@ -42,13 +47,18 @@ class Flow:
     def __post_init__(self):
         inside = dict(rule="in [1e-13, 1e-2]", ok=lambda v: 1e-13 <= v <= 1e-2, hint="1e-8 suits most uses")
         object.__setattr__(self, "rtol", number("rtol", self.rtol, **inside))
-        one_of("events", self.events, ("exact",))
+        one_of("events", self.events, ("exact", "stepped"))
 
 
 class Machine:
     """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills."""
 
     def __init__(self, problem: Problem, rtol: float, end: float, rest: float = 0.0):
+        if problem.data.n > EXACT_MOST:
+            raise ValueError(
+                f"Exact events must have at most {EXACT_MOST} data, got {problem.data.n}: they keep the inner products "
+                'of all pairs, 1 GiB at that number. Use `rf.Flow(rtol=1e-4, events="stepped")`, or fewer data.'
+            )
         self.pk, self.coords, self.start = pack(problem)
         self.m, self.r = self.start.q.shape
         self.big, self.n = self.pk.e.shape[0], self.pk.alpha.size

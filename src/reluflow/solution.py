@@ -36,7 +36,7 @@ class Stats:
     energy_error: float  # |L(0) - L(t) - int |grad L|^2| / L(0)
     nearest_bifurcation: float  # smallest normalised distance of any decision on a surface from going the other way
     regimes: dict = field(default_factory=dict)
-    unrecorded: int = 0  # events of a descent counted in `events` but not listed, so that memory stays bounded
+    unrecorded: int = 0  # events of a descent or a stepped flow counted in `events` but not listed: memory is bounded
 
     def __repr__(self) -> str:
         return "Stats(" + ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self)) + ")"
@@ -63,10 +63,12 @@ class Solution:
         _, logs, _ = machine.look(clock[[0, -1], 0].copy(), y[[0, -1]].copy(), code[[0, -1]])
         loss0 = float(np.exp(logs[0]))
         spent = loss0 - float(np.exp(logs[1])) - float(y[-1, -1])
+        stepped = method.events == "stepped"
+        unlisted = machine.bit_changes if stepped else 0
         stats = Stats(
             steps=int(ci[kn.N_STEPS]),
             rejected=int(ci[kn.N_REJECTED]),
-            events=len(events),
+            events=len(events) + unlisted,
             slides=int(np.sum(events.code == 2)),
             non_unique=int(np.sum(~events.unique)),
             fields=int(ci[kn.N_FIELDS]),
@@ -74,7 +76,10 @@ class Solution:
             rtol=method.rtol,
             energy_error=abs(spent) / loss0 if loss0 > 0 else abs(spent),
             nearest_bifurcation=float(cf[kn.NEAREST]),
-            regimes={
+            unrecorded=unlisted,
+            regimes={"stepped": int(ci[kn.N_STEPS])}
+            if stepped
+            else {
                 "coupled": int(ci[kn.N_STEPS] - ci[kn.N_WINDOWS]),
                 "windows": int(ci[kn.N_WINDOWS]),
                 "jumps": tape.jumps,
@@ -179,6 +184,10 @@ class Solution:
 
     def save(self, path):
         """Write the run as a folder for `rf.load`; when this returns it is on disk, whole. `path` must not exist."""
+        if getattr(self.method, "events", "exact") == "stepped":
+            raise ValueError(
+                'A run must have exact events to be saved, got `events="stepped"`: keep its numbers with `to_xarray()`.'
+            )
         from reluflow import store
 
         return store.save(self, path)

@@ -17,6 +17,7 @@ from reluflow.flow import run as run_flow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.problem import Problem
 from reluflow.solution import Solution
+from reluflow.stepped import run as run_stepped
 
 _UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
@@ -90,7 +91,8 @@ def solve(
         *kept, outcome, seconds = run_descent(problem, method, end, save, limits, progress)
         sol = Solution.from_descent(problem, method, kept, outcome, seconds, save.times)
     else:
-        machine, tape, outcome, seconds = run_flow(problem, method, end, save, limits or Limits(), progress)
+        run = run_stepped if method.events == "stepped" else run_flow
+        machine, tape, outcome, seconds = run(problem, method, end, save, limits or Limits(), progress)
         sol = Solution.from_flow(problem, method, machine, tape, outcome, seconds, save.times)
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
         raise SolveError(sol)
