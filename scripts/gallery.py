@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parent.parent / "docs" / "gallery"
+LARGE = 150_000  # bytes of a picture; above, its colours are reduced
 WORDS = {"holds": "✓", "holds within slack": "✓", "consistent so far": "✓", "constant fitted": "✓"}
 
 
@@ -51,19 +52,6 @@ def section(made: dict, picture: str, film: str | None) -> list[str]:
     ]
 
 
-def small_film(source: Path, target: Path, width: int = 480, colours: int = 32) -> None:
-    """The GIF with fewer pixels and colours."""
-    from PIL import Image, ImageSequence
-
-    with Image.open(source) as film:
-        frames = []
-        for frame in ImageSequence.Iterator(film):
-            size = (width, round(frame.height * width / frame.width))
-            frames.append(frame.convert("RGB").resize(size, Image.Resampling.LANCZOS).quantize(colours))
-        wait = film.info.get("duration", 83)
-    frames[0].save(target, save_all=True, append_images=frames[1:], duration=wait, loop=0, optimize=True)
-
-
 def page(paper, full: set[str], out: Path, film: bool) -> tuple[str, list[tuple[str, str, bool]]]:
     """A paper's page, and a line for each figure for the index."""
     from reluflow.cli.reproduce import make
@@ -83,11 +71,13 @@ def page(paper, full: set[str], out: Path, film: bool) -> tuple[str, list[tuple[
             continue
         ds = _figures.load_numbers(Path(made["folder"]) / "numbers.zarr")
         picture = folder / f"{figure.name}.png"
-        look.write_png(figure.draw(ds), picture, dpi=140, colours=96)
+        look.write_png(figure.draw(ds), picture, dpi=140)
+        if picture.stat().st_size > LARGE:
+            look.write_png(figure.draw(ds), picture, dpi=140, colours=256)
         moving = None
         if film and figure.moves:
             moving = f"{figure.name}.gif"
-            small_film(Path(made["folder"]) / moving, folder / moving)
+            shutil.copy(Path(made["folder"]) / moving, folder / moving)
         lines += section(made, picture.name, moving)
         rows.append((figure.name, figure.title, made["ok"]))
         print(f"{paper.name}/{figure.name}: {made['seconds']:.1f} s{'' if made['ok'] else ', A FACT FAILS'}")

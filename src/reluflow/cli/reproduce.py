@@ -95,7 +95,7 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
     left = _figures.save_tables(ds, folder / "numbers")
     picture = figure.draw(ds)
     look.write_png(picture, folder / f"{figure.name}.png")
-    picture.savefig(folder / f"{figure.name}.pdf", bbox_inches="tight", pad_inches=0.06)
+    look.save(picture, folder / f"{figure.name}.pdf")
     caption = figure.caption(ds)
     (folder / "caption.txt").write_text(caption + "\n")
     if film and figure.moves and not (resumed and (folder / f"{figure.name}.gif").exists()):
@@ -124,9 +124,12 @@ def write_film(film, path: Path, dpi: int = 90) -> None:
 
     from matplotlib.animation import FFMpegWriter, PillowWriter
 
-    film.save(path, writer=PillowWriter(fps=12), dpi=dpi)
-    if shutil.which("ffmpeg"):
-        film.save(path.with_suffix(".mp4"), writer=FFMpegWriter(fps=12), dpi=2 * dpi)
+    from reluflow.plot import look
+
+    with look.setting():  # frames may make ticks, which take the style of their time
+        film.save(path, writer=PillowWriter(fps=12), dpi=dpi)
+        if shutil.which("ffmpeg"):
+            film.save(path.with_suffix(".mp4"), writer=FFMpegWriter(fps=12), dpi=2 * dpi)
 
 
 def _saved(figure, path: Path, size: str, changed: dict):

@@ -144,14 +144,20 @@ def stamp(figure, note: str) -> None:
 
 def freeze(figure) -> None:
     """Lays the figure out once and for all, so that a film does not do it for every frame."""
-    for _ in range(2):  # tick labels are known after the first
+    for _ in range(4):  # ticks depend on the size of the axes, and it on their labels
         figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
 
+def save(figure, path, **more) -> None:
+    """Any file a figure can be saved as, cut to what is drawn, in the style it was made in."""
+    with setting():
+        figure.savefig(path, bbox_inches="tight", pad_inches=0.06, **more)
+
+
 def write_png(figure, path, dpi: int = DPI, colours: int | None = None) -> None:
     """A PNG, cut to what is drawn; with `colours` reduced to that many, which makes it small."""
-    figure.savefig(path, dpi=dpi, bbox_inches="tight", pad_inches=0.06)
+    save(figure, path, dpi=dpi)
     if colours:
         from PIL import Image
 
