@@ -1,5 +1,9 @@
 """Exponential tails at t = 1e3, 1e100, 1e1000: against the exact solution, against limits, and at what cost."""
 
+import json
+import subprocess
+import sys
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -148,3 +152,20 @@ def test_log_t_of_ten_thousand_is_ordinary(loss):
     assert np.isinf(sol.t[-1]) and sol.loss[-1] == 0.0
     if loss != "logistic2":
         assert sol.outputs[-1, 0] == pytest.approx(float(exact_margin(problem, 1.0, 1e4)), rel=1e-8)
+
+
+def bench(*arguments):
+    command = [sys.executable, "-m", "reluflow", "bench", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_bench_command_gives_the_late_rows_as_json():
+    found = json.loads(bench("--short", "--json", "--rows", "late").stdout)
+    assert found["short"] is True and found["machine"]["cores"] >= 1
+    assert [r["name"] for r in found["rows"]] == ["late", "late"]
+    for row in found["rows"]:
+        # `<`: ours over the peer's. Whether it is met depends on who else uses the machine.
+        assert row["ratio"] == pytest.approx(row["ours"] / row["theirs"])
+        assert row["target"] == "<5" and row["met"] is (row["ratio"] < 5)
+    wrong = bench("--rows", "lat")
+    assert wrong.returncode == 2 and wrong.stderr.startswith("error `lat` is not a row: choose from figure2")
