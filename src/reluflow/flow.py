@@ -17,7 +17,7 @@ from reluflow.kernels import aside as ka
 from reluflow.kernels import coupled as kn
 from reluflow.kernels import window as kw
 from reluflow.kernels.field import BLAS_ABOVE, State, Work
-from reluflow.kernels.pack import Pack, pack
+from reluflow.kernels.pack import Pack, all_apart, apart, pack
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
@@ -63,9 +63,9 @@ class Machine:
         self.m, self.r = self.start.q.shape
         self.big, self.n = self.pk.e.shape[0], self.pk.alpha.size
         self.size = self.m * (self.r + 2) + 1
-        self.st = _state(self.pk, self.start)
-        self.wk = _work(self.m, self.big, self.r, self.n)
-        self.cf, self.ci = np.zeros(12), np.zeros(16, np.int64)
+        self.st = all_apart(_state(self.pk, self.start))
+        self.wk = all_apart(_work(self.m, self.big, self.r, self.n))
+        self.cf, self.ci = apart(np.zeros(12)), apart(np.zeros(16, np.int64))
         self.cf[[kn.END, kn.RTOL, kn.REST, kn.NEAREST]] = end, rtol, rest, 1.0
         self.ci[kn.STRIDE] = 1
         self.cf[kn.PASSIVE] = 0.5 * np.log(PASSIVE)
@@ -83,13 +83,13 @@ class Machine:
         frames = min(self.rows, 64)
         self.fr = (np.empty(frames), np.empty((frames, self.size)), np.empty((frames, cells), np.int64))
         k = self.size
-        self.scratch = (np.empty((16, k)), np.empty((7, k)), np.empty(k), np.empty(k), np.empty(k), np.empty(k))
-        self.u = tuple(np.empty((self.m, self.big)) for _ in range(5))
+        self.scratch = tuple(apart(np.zeros(shape)) for shape in ((16, k), (7, k), k, k, k, k))
+        self.u = tuple(apart(np.zeros((self.m, self.big))) for _ in range(5))
         self.mode: int | None = ka.START
         empty = np.empty((0, 0))
         self.looked = (np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
-        self.span, self.order, self.noises = np.zeros(5), np.zeros(1, np.int64), np.zeros(self.big)
-        self.probe = np.full(max(self.n, 0), 1.0 / np.sqrt(max(self.n, 1)))
+        self.span, self.order, self.noises = np.zeros(5), np.zeros(1, np.int64), apart(np.zeros(self.big))
+        self.probe = apart(np.full(max(self.n, 0), 1.0 / np.sqrt(max(self.n, 1))))
         self.window: kw.Window | None = None
         if problem.train == "both" and self.m * self.big * self.r > BLAS_ABOVE:
             self.window = kw.window(self.pk.gram, self.m, self.r, self.size)
@@ -282,7 +282,7 @@ class Machine:
             )
             if status != kn.ASIDE:
                 return status
-            self._aside(ka.AT_ORIGIN, self.scratch[0][12].copy() if self.ci[kn.ORIGIN] else self.scratch[2])
+            self._aside(ka.AT_ORIGIN, apart(self.scratch[0][12]) if self.ci[kn.ORIGIN] else self.scratch[2])
 
     def _windows(self, budget: int) -> int:
         return kw.advance(

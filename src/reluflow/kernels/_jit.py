@@ -7,6 +7,10 @@ on its own compiles all it calls once more.
 
 import numba
 
+# Room between small arrays. A vectorised loop first looks whether what it writes starts close behind what it reads, and
+# takes the scalar way if so, which rounds differently: two arrays must never be neighbours by chance.
+APART = 64
+
 _OPTIONS = dict(error_model="numpy", nogil=True, fastmath={"reassoc", "contract"})
 
 entry = numba.njit(cache=True, **_OPTIONS)

@@ -5,7 +5,7 @@ neurons at w = 0, jumps over frozen phases, and looking at stored states.
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import entry, glue, inner
+from reluflow.kernels._jit import APART, entry, glue, inner
 from reluflow.kernels.coupled import (
     CHECKED,
     CLOCK,
@@ -45,9 +45,9 @@ def at_start(pk, st, wk, noises, ev, ci, cf):
                 st.bits[j, k] = pk.slope
         st.dead[j] = 0
         st.slid[j] = 0
-    field(pk, st.y, 0.0, st.bits, st.code, st.dead, st.slid, st.basis, np.empty(st.y.size), wk)
+    field(pk, st.y, 0.0, st.bits, st.code, st.dead, st.slid, st.basis, np.empty(st.y.size + APART)[: st.y.size], wk)
     slide.noise(pk, st.y, m, r, wk, noises)
-    mark = np.empty(big, np.int64)
+    mark = np.empty(big + APART, np.int64)[:big]
     for j in range(m):
         size = norm_q(st.y, j, r)
         if st.sign[j] == 0.0:
@@ -113,8 +113,8 @@ def look(pk, st, clock, y, code, wk, v, f, logs, bits):
     """Outputs, log loss and bits (slid ones with their value) of stored states, one row each."""
     m, big = st.bits.shape
     r = pk.e.shape[1]
-    noises = np.empty(big)
-    out = np.empty((m, big))
+    noises = np.empty(big + APART)[:big]
+    out = np.empty((m + APART, big))[:m]
     for row in range(clock.size):
         for i in range(st.y.size):
             st.y[i] = y[row, i]

@@ -8,7 +8,7 @@ decides what happens. Errors are measured per neuron on (q, b, c), so relative t
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import entry, glue, inner
+from reluflow.kernels._jit import APART, entry, glue, inner
 from reluflow.kernels.field import (
     ASLEEP,
     DEAD,
@@ -480,7 +480,7 @@ def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, sure):
     """Resolves neuron j on its marked surfaces and records what changed."""
     _m, big = st.bits.shape
     r = pk.e.shape[1]
-    old = np.empty(big, np.int64)
+    old = np.empty(big + APART, np.int64)[:big]
     for k in range(big):
         old[k] = st.code[j, k]
     unique, distance = slide.resolve(pk, st, j, mark, wk, noises)
@@ -525,7 +525,7 @@ def at_event(pk, st, v, q0, pj, pk_, side, wk, noises, ev, ci, cf):
     r = pk.e.shape[1]
     u = wk.u
     slide.noise(pk, st.y, m, r, wk, noises)
-    mark = np.empty(big, np.int64)
+    mark = np.empty(big + APART, np.int64)[:big]
     resolution = 4.0 * 2.3e-16 * abs(cf[CLOCK])
     for j in range(m):
         if st.dead[j] != 0:
@@ -674,10 +674,13 @@ def burst(
     m, big = st.bits.shape
     r = pk.e.shape[1]
     room = m * (big + 2)
-    noises = np.empty(big)
-    who, where = np.empty(m * (big + 1), np.int64), np.empty(m * (big + 1), np.int64)
-    poly = np.empty(7)
-    q0 = np.empty(m)
+    noises = np.empty(big + APART)[:big]
+    who, where = (
+        np.empty(m * (big + 1) + APART, np.int64)[: m * (big + 1)],
+        np.empty(m * (big + 1) + APART, np.int64)[: m * (big + 1)],
+    )
+    poly = np.empty(7 + APART)[:7]
+    q0 = np.empty(m + APART)[:m]
     taken = 0
     idle = 0
     fresh_field = True

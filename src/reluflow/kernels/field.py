@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.kernels._jit import inner
+from reluflow.kernels._jit import APART, inner
 
 SQUARE, LOGISTIC, LOGISTIC2, EXPONENTIAL = 0, 1, 2, 3
 BLAS_ABOVE = 100_000
@@ -159,7 +159,7 @@ def log_loss(pk, f):
             total += (f[i] - pk.y[i]) ** 2
         return np.log(0.5 * pk.weight * total + pk.constant)
     top = -np.inf
-    terms = np.empty(n)
+    terms = np.empty(n + APART)[:n]
     for i in range(n):
         z = pk.y[i] * f[i]
         if pk.loss == EXPONENTIAL:
@@ -279,7 +279,7 @@ def stiffness(pk, y, s, bits, code, dead, slid, basis, probe, wk):
     m, big = bits.shape
     r = pk.e.shape[1]
     n = probe.size
-    jump, base = np.empty(big), np.empty(big)
+    jump, base = np.empty(big + APART)[:big], np.empty(big + APART)[:big]
     per_surface(pk, probe, jump, base)
     pulls(pk, bits, code, dead, slid, basis, jump, base, wk)
     acc = wk.acc

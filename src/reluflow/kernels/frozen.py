@@ -16,7 +16,7 @@ b changes sign at Z^2 = -M/P; the neuron's size reaches e^C where P^2 W^2 + 2 (|
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import glue, inner
+from reluflow.kernels._jit import APART, glue, inner
 from reluflow.kernels.coupled import (
     CLOCK,
     EV_USED,
@@ -123,7 +123,7 @@ def follow(pk, st, j, t0, t1, c_stop, force, wk, noises, ev, ci, cf, D, perp, re
     """
     m, big = st.bits.shape
     r = pk.e.shape[1]
-    mark = np.empty(big, np.int64)
+    mark = np.empty(big + APART, np.int64)[:big]
     at_b, at_c = m * r + j, m * r + m + j
     t = t0
     for _ in range(100000):
@@ -271,12 +271,16 @@ def jump(pk, st, cf, ci, span, order, wk, v, noises, ev):
     r = pk.e.shape[1]
     t0, t1, c_stop, c_passive = span[0], span[1], span[2], span[3]
     clock = cf[CLOCK]
-    D, perp, reach = np.empty(r), np.empty(r), np.empty(big)
+    D, perp, reach = np.empty(r + APART)[:r], np.empty(r + APART)[:r], np.empty(big + APART)[:big]
     if order[0] < 0:
         span[4] = velocity(pk, st, st.y, clock, v, wk)
         slide.noise(pk, st.y, m, r, wk, noises)
     force = np.exp(span[4])
-    kept_y, kept_code, kept_bits = np.empty(r + 2), np.empty(big, np.int64), np.empty(big)
+    kept_y, kept_code, kept_bits = (
+        np.empty(r + 2 + APART)[: r + 2],
+        np.empty(big + APART, np.int64)[:big],
+        np.empty(big + APART)[:big],
+    )
     trial = order[0] < 0
     j = 0 if trial else order[0]
     while j < m:

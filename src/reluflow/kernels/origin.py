@@ -6,7 +6,7 @@ Reached only while sliding, or started at; what follows is not unique in general
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import glue, inner
+from reluflow.kernels._jit import APART, glue, inner
 from reluflow.kernels.coupled import ORIGIN, record, settle_surfaces
 from reluflow.kernels.field import ASLEEP, FRESH, OFF, ON, PINNED, SLID, fill
 
@@ -48,8 +48,12 @@ def leave_origin(pk, st, j, way, wk, noises, ev, ci, cf):
     _m, big = st.bits.shape
     r = pk.e.shape[1]
     s = st.sign[j]
-    z, D = np.empty(r), np.empty(r)
-    side, flips, mark = np.empty(big, np.int64), np.empty(big, np.int64), np.empty(big, np.int64)
+    z, D = np.empty(r + APART)[:r], np.empty(r + APART)[:r]
+    side, flips, mark = (
+        np.empty(big + APART, np.int64)[:big],
+        np.empty(big + APART, np.int64)[:big],
+        np.empty(big + APART, np.int64)[:big],
+    )
     fill(flips, 0)
     fill(side, -1)
     size, scale = 0.0, 1e-300
@@ -106,7 +110,7 @@ def wake(pk, st, wk, noises, ev, ci, cf):
     """Neurons resting at w = 0 go on when the drive opens a way; True if one did."""
     m = st.sign.size
     r = pk.e.shape[1]
-    way = np.empty(r)
+    way = np.empty(r + APART)[:r]
     woken = False
     for j in range(m):
         if st.dead[j] == ASLEEP:

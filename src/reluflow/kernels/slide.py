@@ -14,7 +14,7 @@ data): it counts as off.
 
 import numpy as np
 
-from reluflow.kernels._jit import inner
+from reluflow.kernels._jit import APART, inner
 from reluflow.kernels.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, fill
 
 # How a surface came to be resolved.
@@ -97,7 +97,7 @@ def margins(pk, st, wk, noises, out):
     m, big = st.bits.shape
     r = pk.e.shape[1]
     worst, wj, wk_, wside = 1.0, -1, -1, 0
-    nu = np.empty(st.basis.shape[1])
+    nu = np.empty(st.basis.shape[1] + APART)[: st.basis.shape[1]]
     for j in range(m):
         if st.slid[j] == 0 or st.dead[j] != 0:
             continue
@@ -194,8 +194,8 @@ def box_qp(G, p, lower, upper, n):
     sweep_box(G, p, lower, upper, n, 2)
     if t == 1:
         return
-    place, free = np.empty(t, np.int64), np.empty(t, np.int64)
-    small, rhs = np.empty((t, t)), np.empty(t)
+    place, free = np.empty(t + APART, np.int64)[:t], np.empty(t + APART, np.int64)[:t]
+    small, rhs = np.empty((t + APART, t))[:t], np.empty(t + APART)[:t]
     for k in range(t):
         place[k] = 2 if lower[k] < n[k] < upper[k] else (0 if n[k] == lower[k] else 1)
     best, patience = t + 1, 3
@@ -296,10 +296,16 @@ def resolve(pk, st, j, mark, wk, noises):
     for k in range(big):
         if mark[k] != ABSENT:
             t += 1
-    T = np.empty(t, np.int64)
-    p, lower, upper, n, v = np.empty(t), np.empty(t), np.empty(t), np.empty(t), np.empty(t)
-    G = np.empty((t, t))
-    attract = np.empty(t, np.int64)
+    T = np.empty(t + APART, np.int64)[:t]
+    p, lower, upper, n, v = (
+        np.empty(t + APART)[:t],
+        np.empty(t + APART)[:t],
+        np.empty(t + APART)[:t],
+        np.empty(t + APART)[:t],
+        np.empty(t + APART)[:t],
+    )
+    G = np.empty((t + APART, t))[:t]
+    attract = np.empty(t + APART, np.int64)[:t]
     t = 0
     for k in range(big):
         if mark[k] != ABSENT:
@@ -331,7 +337,7 @@ def resolve(pk, st, j, mark, wk, noises):
         n[a] = max(lower[a], min(upper[a], st.bits[j, k] * abs(F)))
     unique = True
     if t > 1:
-        L, rest = np.empty((t, t)), np.empty(t)
+        L, rest = np.empty((t + APART, t))[:t], np.empty(t + APART)[:t]
         for a in range(t):
             rest[a] = 0.0
             for b in range(t):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import entry, inner
+from reluflow.kernels._jit import APART, entry, inner
 from reluflow.kernels.coupled import (
     CHECKED,
     CK_USED,
@@ -52,6 +52,7 @@ from reluflow.kernels.coupled import (
     write_row,
 )
 from reluflow.kernels.field import ASLEEP, FRESH, ON, SLID, copy, drive, per_surface, stiffness
+from reluflow.kernels.pack import all_apart
 from reluflow.kernels.tracer import AT, BAD, FIT, LEGENDRE, LOOKS, NODES, TAYLOR, WEIGHT, normalise, trace
 
 
@@ -129,7 +130,7 @@ def window(gram: np.ndarray, m: int, r: int, size: int) -> Window:
         np.zeros(S, np.int64),
     )
     stretch = np.array([np.linalg.eigvalsh(gram)[-1]])
-    return Window(
+    made = Window(
         at=pair(),
         new=pair(),
         F=one(),
@@ -155,8 +156,9 @@ def window(gram: np.ndarray, m: int, r: int, size: int) -> Window:
         rate=np.zeros((2, S)),
         tmp=np.zeros(size),
         stretch=stretch,
-        scratch=scratch,
+        scratch=all_apart(scratch),
     )
+    return all_apart(made)
 
 
 SWEEPS = 12
@@ -290,7 +292,7 @@ def relax(pk, st, clock, H, win, wk, noises, ev, ci, cf, u0, unit):
     m, big = st.bits.shape
     used, seen, nearest = ci[EV_USED], ci[N_EVENTS], cf[NEAREST]
     n = pk.alpha.size
-    f = np.empty(n)
+    f = np.empty(n + APART)[:n]
     both = False
     for k in range(big):
         both = both or pk.opposite[k] == 1
