@@ -115,19 +115,22 @@ def window(gram: np.ndarray, m: int, r: int, size: int) -> Window:
     one = lambda: np.zeros((NODES, S))
     few = lambda: np.zeros(NODES)
     scratch = Scratch(
-        *(one() for _ in range(4)),
-        np.zeros(S),
-        few(),
-        np.zeros((NODES, NODES)),
-        np.zeros(TAYLOR + 1),
-        few(),
-        few(),
-        np.zeros(max(NODES, min(S, r) + 1)),
-        np.zeros((LOOKS + 1, NODES + 1)),
-        np.zeros((2, S)),
-        np.zeros(S),
-        np.zeros(S, np.int64),
-        np.zeros(S, np.int64),
+        C=one(),
+        V=one(),
+        F=one(),
+        B=one(),
+        u=np.zeros(S),
+        beta=few(),
+        gamma=np.zeros((NODES, NODES)),
+        A=np.zeros(TAYLOR + 1),
+        alpha=few(),
+        bound=few(),
+        along=np.zeros(max(NODES, min(S, r) + 1)),
+        table=np.zeros((LOOKS + 1, NODES + 1)),
+        on=np.zeros((2, S)),
+        here=np.zeros(S),
+        mark=np.zeros(S, np.int64),
+        was=np.zeros(S, np.int64),
     )
     stretch = np.array([np.linalg.eigvalsh(gram)[-1]])
     made = Window(
