@@ -24,8 +24,8 @@ demo: $(READY) ## set up, follow one network from e^-100000 to its limit, draw i
 	@$(BIN)/reluflow demo
 
 test: lint ## set up, check the style and the types, run the tests
-	@echo "compiling the kernels, if they changed (about a minute)"
-	@$(BIN)/python -c "import reluflow as rf; rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2)))"
+	@echo "compiling the kernels, if they changed (about two minutes)"
+	@$(BIN)/python scripts/compile.py flow & $(BIN)/python scripts/compile.py windows descent && wait $$!
 	@$(BIN)/pytest -q -n 2
 
 exhaustive: $(TOOLS) ## run the full counts behind every claim (long)

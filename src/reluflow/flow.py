@@ -428,7 +428,7 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
     cf, ci = machine.cf, machine.ci
     outcome = Outcome.INTERRUPTED
     told = began
-    budget = 16
+    budget = 16 if machine.window is None else 1
     jumps = 0
     started = False
     try:

@@ -203,7 +203,7 @@ def test_control_c_keeps_what_there_is(here, capsys):
     import _thread
     import threading
 
-    more = '[method]\nkind = "descent"\nstep = 1e-3\n[problem]\nloss = "logistic"\n'
+    more = '[method]\nkind = "descent"\nstep = 1e-3\nfast_forward = false\n[problem]\nloss = "logistic"\n'
     (here / "long.toml").write_text(TOML.replace("t1 = 5.0", "t1 = 1e9") + more)
     assert reluflow("run", "long.toml", "--set", "solve.t1=1.0") == 0  # whatever must be compiled is compiled now
     capsys.readouterr()

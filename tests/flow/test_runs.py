@@ -40,6 +40,7 @@ def test_ctrl_c_returns_what_was_computed():
         signal.raise_signal(signal.SIGINT)
 
     problem = rf.Problem(rf.data.random_points(30, 20, seed=0), rf.init.balanced(200, 20, log_scale=-5.0, seed=0))
+    rf.solve(problem, t1=1e-3)
     timer = threading.Timer(0.3, interrupt)
     timer.start()
     sol = rf.solve(problem, rf.Flow(rtol=1e-13), t1=1e9)
