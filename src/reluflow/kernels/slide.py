@@ -102,9 +102,12 @@ def margins(pk, st, wk, noises, out):
         if st.slid[j] == 0 or st.dead[j] != 0:
             continue
         scale = 1e-300
+        # As in `resolve`, so that what is let go here is not held again there.
         for p in range(big):
             if (st.code[j, p] & 3) < SLID:
                 scale += abs(st.bits[j, p] * wk.jump[p] + wk.base[p])
+            else:
+                scale += abs(wk.jump[p]) + abs(wk.base[p])
         # nu solves sum_a nu_a e_a = -(the part of the free pull along the held normals).
         count = st.slid[j]
         for p in range(count - 1, -1, -1):

@@ -399,8 +399,8 @@ def trace(
         scale = 1e-300
         for k in range(big):
             kind = st.code[j, k] & 3
+            scale += abs(C[0, k]) if kind < SLID else abs(F[0, k]) + abs(B[0, k])
             if kind < SLID:
-                scale += abs(C[0, k])
                 if pk.slope == 1.0:
                     continue
                 right = 1.0 if kind == ON else -1.0

@@ -479,12 +479,12 @@ def advance(pk, st, cf, ci, budget, win, wk, probe, noises, ev, ck_f, ck_y, ck_c
         for j in range(m):
             win.hits[j] = 0
         used, seen, nearest = ci[EV_USED], ci[N_EVENTS], cf[NEAREST]
-        grow = 1.0
+        grow, most = 1.0, 1.5
         while True:
             status, err = relax(pk, st, clock, h, win, wk, noises, ev, ci, cf, win.u0, h * fac)
             cf[CLOCK] = clock
             if status == 0 and err <= 1.0:
-                grow = min(1.5, max(0.3, 0.8 * max(err, 1e-10) ** -0.5))
+                grow = min(most, max(0.3, 0.8 * max(err, 1e-10) ** -0.5))
                 break
             put_back(pk, st, win.hits, win.y, win.bits, win.code, win.sign, win.dead)
             ci[EV_USED], ci[N_EVENTS], cf[NEAREST] = used, seen, nearest
@@ -493,6 +493,8 @@ def advance(pk, st, cf, ci, budget, win, wk, probe, noises, ev, ck_f, ck_y, ck_c
             if ci[ORIGIN] > 0:
                 ci[ORIGIN] = 0
                 return SHORT
+            # A stretch that was too long for its series says so again if the next one is as long.
+            most = 1.0
             h *= 0.5 if status == BAD else max(0.2, 0.8 * err**-0.5)
             last = False
             if h < 1e-6 * cf[STEP] or clock + h == clock:
