@@ -69,15 +69,19 @@ def noise(pk, y, m, r, wk, out):
 
 
 @inner
-def held_margin(s, F, need, scale, noise, slope, pinned):
-    """(margin, side) of one held surface with jump F whose bit would have to give the force `need`; see `margins`."""
+def held_margin(s, F, need, scale, held, noise, slope, pinned):
+    """(margin, side) of one held surface with jump F whose bit would have to give the force `need`; see `margins`.
+
+    `held` is the sum of the forces on held surfaces: `resolve` counts them as rounding, so a pinned surface is let go
+    only above it, or it would be held again.
+    """
     grain = ROUND * scale + 10.0 * noise
     if abs(F) <= 10.0 * noise:
         return 1.0, 0
     if s * F < 0.0:
         lo = -s * need - slope * abs(F)
         hi = abs(F) + s * need
-        if pinned and lo > 2.0 * grain and hi > 0.0:
+        if pinned and lo > 2.0 * (grain + ROUND * held) and hi > 0.0:
             return -1e-300, 2
         return (min(lo, hi) + grain) / scale, 0 if lo < hi else 1
     # Pinned ones may stay while nothing pushes; a slid one has lost its hold.
@@ -102,12 +106,12 @@ def margins(pk, st, wk, noises, out):
         if st.slid[j] == 0 or st.dead[j] != 0:
             continue
         scale = 1e-300
-        # As in `resolve`, so that what is let go here is not held again there.
+        held = 0.0
         for p in range(big):
             if (st.code[j, p] & 3) < SLID:
                 scale += abs(st.bits[j, p] * wk.jump[p] + wk.base[p])
             else:
-                scale += abs(wk.jump[p]) + abs(wk.base[p])
+                held += abs(wk.jump[p]) + abs(wk.base[p])
         # nu solves sum_a nu_a e_a = -(the part of the free pull along the held normals).
         count = st.slid[j]
         for p in range(count - 1, -1, -1):
@@ -126,7 +130,7 @@ def margins(pk, st, wk, noises, out):
             if abs(F) <= 10.0 * noises[p]:
                 continue
             pinned = (st.code[j, p] & 3) == PINNED
-            margin, side = held_margin(s, F, need, scale, noises[p], pk.slope, pinned)
+            margin, side = held_margin(s, F, need, scale, held, noises[p], pk.slope, pinned)
             if s * F < 0.0 and not pinned:
                 st.bits[j, p] = min(1.0, max(pk.slope, need / F))
             out[j, p] = margin

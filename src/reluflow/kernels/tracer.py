@@ -128,21 +128,21 @@ def sided(mode, k, x, side, sp):
 
 
 @inner
-def holding(k, x, s, scale, noise, slope, pinned, sp):
+def holding(k, x, s, scale, held, noise, slope, pinned, sp):
     """The margin with which surface k is held at x."""
     margin, _ = slide.held_margin(
-        s, value(sp.F, k, x), value(sp.C, k, x) - value(sp.B, k, x), scale, noise, slope, pinned
+        s, value(sp.F, k, x), value(sp.C, k, x) - value(sp.B, k, x), scale, held, noise, slope, pinned
     )
     return margin
 
 
 @inner
-def probe(mode, k, x, side, scale, noise, slope, pinned, sp):
-    return holding(k, x, side, scale, noise, slope, pinned, sp) if mode == 2 else sided(mode, k, x, side, sp)
+def probe(mode, k, x, side, scale, held, noise, slope, pinned, sp):
+    return holding(k, x, side, scale, held, noise, slope, pinned, sp) if mode == 2 else sided(mode, k, x, side, sp)
 
 
 @inner
-def first_below(mode, k, length, grain, side, scale, noise, slope, pinned, sp):
+def first_below(mode, k, length, grain, side, scale, held, noise, slope, pinned, sp):
     """Smallest x in [0, length] at which surface k is left on the wrong side by more than `grain` (mode 0), a has the
     wrong sign (1) or the hold is lost (2); 2 if there is none.
 
@@ -153,7 +153,7 @@ def first_below(mode, k, length, grain, side, scale, noise, slope, pinned, sp):
     for p in range(LOOKS + 1):
         x = length * p / LOOKS
         if mode == 2:
-            there = holding(k, x, side, scale, noise, slope, pinned, sp)
+            there = holding(k, x, side, scale, held, noise, slope, pinned, sp)
         elif mode == 1:
             there = side * sp.table[p, NODES]
         else:
@@ -169,19 +169,19 @@ def first_below(mode, k, length, grain, side, scale, noise, slope, pinned, sp):
             if here - 2.0 * dip - 0.1 * (there + before - 2.0 * here) < -grain:
                 left, right = x - 2.0 * length / LOOKS, x
                 a, b = right - 0.618 * (right - left), left + 0.618 * (right - left)
-                fa = probe(mode, k, a, side, scale, noise, slope, pinned, sp)
-                fb = probe(mode, k, b, side, scale, noise, slope, pinned, sp)
+                fa = probe(mode, k, a, side, scale, held, noise, slope, pinned, sp)
+                fb = probe(mode, k, b, side, scale, held, noise, slope, pinned, sp)
                 for _ in range(24):
                     if min(fa, fb) < -grain:
                         break
                     if fa < fb:
                         right, b, fb = b, a, fa
                         a = right - 0.618 * (right - left)
-                        fa = probe(mode, k, a, side, scale, noise, slope, pinned, sp)
+                        fa = probe(mode, k, a, side, scale, held, noise, slope, pinned, sp)
                     else:
                         left, a, fa = a, b, fb
                         b = left + 0.618 * (right - left)
-                        fb = probe(mode, k, b, side, scale, noise, slope, pinned, sp)
+                        fb = probe(mode, k, b, side, scale, held, noise, slope, pinned, sp)
                 if min(fa, fb) < -grain:
                     lo, hi = x - 2.0 * length / LOOKS, a if fa < fb else b
                     break
@@ -189,8 +189,8 @@ def first_below(mode, k, length, grain, side, scale, noise, slope, pinned, sp):
     if hi > 1.0:
         return 2.0
     # False position with a bisection every third time: down to rounding in about ten turns.
-    low = probe(mode, k, lo, side, scale, noise, slope, pinned, sp) + grain
-    high = probe(mode, k, hi, side, scale, noise, slope, pinned, sp) + grain
+    low = probe(mode, k, lo, side, scale, held, noise, slope, pinned, sp) + grain
+    high = probe(mode, k, hi, side, scale, held, noise, slope, pinned, sp) + grain
     for turn in range(100):
         if hi - lo <= 4e-16:
             break
@@ -201,7 +201,7 @@ def first_below(mode, k, length, grain, side, scale, noise, slope, pinned, sp):
             x = 0.5 * (lo + hi)
             if not lo < x < hi:
                 break
-        v = probe(mode, k, x, side, scale, noise, slope, pinned, sp) + grain
+        v = probe(mode, k, x, side, scale, held, noise, slope, pinned, sp) + grain
         if v < 0.0:
             hi, high = x, v
         else:
@@ -393,14 +393,16 @@ def trace(
             if s * A[0] <= reach:
                 look(A, length, sp.table)
                 looked = True
-                x = first_below(1, 0, length, 0.0, s, 1.0, 0.0, pk.slope, False, sp)
+                x = first_below(1, 0, length, 0.0, s, 1.0, 0.0, 0.0, pk.slope, False, sp)
                 if x <= length:
                     hit = -1
-        scale = 1e-300
+        scale, held = 1e-300, 0.0
         for k in range(big):
             kind = st.code[j, k] & 3
-            scale += abs(C[0, k]) if kind < SLID else abs(F[0, k]) + abs(B[0, k])
-            if kind < SLID:
+            if kind >= SLID:
+                held += abs(F[0, k]) + abs(B[0, k])
+            else:
+                scale += abs(C[0, k])
                 if pk.slope == 1.0:
                     continue
                 right = 1.0 if kind == ON else -1.0
@@ -419,17 +421,17 @@ def trace(
                 if not looked:
                     look(A, length, sp.table)
                     looked = True
-                found = first_below(0, k, length, grain, right, 1.0, 0.0, pk.slope, False, sp)
+                found = first_below(0, k, length, grain, right, 1.0, 0.0, 0.0, pk.slope, False, sp)
                 if found < x:
                     x, hit, side = found, k, -1
         for a in range(st.slid[j]):
             k = st.where[j, a]
             pinned = (st.code[j, k] & 3) == PINNED
-            found = first_below(2, k, min(x, length), 0.0, s, scale, unit * noises[k], pk.slope, pinned, sp)
+            found = first_below(2, k, min(x, length), 0.0, s, scale, held, unit * noises[k], pk.slope, pinned, sp)
             if found < x:
                 x, hit = found, k
                 _, side = slide.held_margin(
-                    s, value(F, k, x), value(C, k, x) - value(B, k, x), scale, unit * noises[k], pk.slope, pinned
+                    s, value(F, k, x), value(C, k, x) - value(B, k, x), scale, held, unit * noises[k], pk.slope, pinned
                 )
         if x > 0.0:
             contribute(st, j, x0, min(x, length), sp, both, values, moments, energy)
