@@ -41,6 +41,7 @@ def main():
 
 def picture(by_events, scales, by_scale, growth, flat):
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     fig = Figure(figsize=(6.6, 2.6), layout="constrained")
     left, right = fig.subplots(1, 2, sharey=True)
@@ -52,6 +53,7 @@ def picture(by_events, scales, by_scale, growth, flat):
     right.text(0.05, 0.9, f"exponent {flat:.2f}", transform=right.transAxes)
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
+        ax.xaxis.set_minor_formatter(NullFormatter())
     return fig
 
 
