@@ -2,19 +2,19 @@
 
 `reluflow/papers/min2024/theorem1.py` is "min2024.theorem1". Such a file has a one-line docstring that says what the
 result is, `needs` (what it is about), `check(subject, ...) -> Report`, and, where print and correction differ,
-`forms = ("corrected", "printed")` with a `form=` argument to `check`.
+`forms = ("corrected", "printed")` with a `form=` argument to `check`. Papers of other distributions are found by their
+entry points (`papers/_found.py`).
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 from dataclasses import dataclass, replace
 from types import ModuleType
 
 from reluflow.claim import Report
 from reluflow.data.core import Data
+from reluflow.papers import _found
 from reluflow.problem import Problem
 
 # What a checker may need, from least to most, and the phrase an error uses.
@@ -44,7 +44,7 @@ class Check:
 
 def checks(paper: str | None = None) -> list[Check]:
     """Every theorem that can be checked, of one paper or of all."""
-    return [_entry(name) for name in names() if paper is None or name.split(".")[0] == paper]
+    return [_entry(name) for name in (names() if paper is None else _of(paper) if paper in _found.names() else [])]
 
 
 def check(name: str, subject=None, *, form: str | None = None, **options) -> Report:
@@ -71,15 +71,13 @@ def check(name: str, subject=None, *, form: str | None = None, **options) -> Rep
 
 def names() -> list[str]:
     """Names of all checkers: every public file of every paper that has a `check`."""
-    from reluflow import papers
+    return [name for paper in _found.names() for name in _of(paper)]
 
-    found = []
-    for paper in pkgutil.iter_modules(papers.__path__):
-        if paper.ispkg and not paper.name.startswith("_"):
-            package = importlib.import_module(f"reluflow.papers.{paper.name}")
-            inside = [f.name for f in pkgutil.iter_modules(package.__path__) if not f.name.startswith("_")]
-            found += [f"{paper.name}.{f}" for f in inside if hasattr(_import(f"{paper.name}.{f}"), "check")]
-    return found
+
+def _of(paper: str) -> list[str]:
+    """Names of one paper's checkers."""
+    files = sorted(f.stem for f in _found.folder(paper).glob("*.py") if not f.name.startswith("_"))
+    return [f"{paper}.{file}" for file in files if hasattr(_found.module(paper, file), "check")]
 
 
 def _entry(name: str) -> Check:
@@ -92,15 +90,16 @@ def _title(module: ModuleType) -> str:
 
 
 def _import(name: str) -> ModuleType:
-    return importlib.import_module(f"reluflow.papers.{name}")
+    return _found.module(*name.split(".", 1))
 
 
 def _module(name: str) -> ModuleType:
-    known = names()
-    if name not in known:
+    # Only the paper in question is imported: another one that is broken is no reason to fail.
+    paper, _, _ = name.partition(".")
+    if paper not in _found.names() or name not in _of(paper):
         from reluflow._schema import near
 
-        raise ValueError(f'"{name}" is not a check: {near(name, known)}')
+        raise ValueError(f'"{name}" is not a check: {near(name, names())}')
     return _import(name)
 
 

@@ -3,7 +3,8 @@
 A figure's file has SETTINGS = {"quick": {...}, "full": {...}} (keyword arguments of `compute` for each size),
 `compute(**settings)` -> numbers as an xarray.Dataset, `facts(ds)` -> Claims, `draw(ds)` -> a matplotlib Figure from the
 numbers alone, `caption(ds)` -> text; it may have `animate(ds)` and REQUIRES = ("mnist",). Nothing else is edited to
-add one. Names are read from the files' text, so that listing imports nothing.
+add one. Figures of no paper are in `papers/extra`, under names that say what they show. Names are read from the files'
+text, so that listing imports nothing.
 
 A figure's `compute` calls `solve` of this file rather than `rf.solve`: the same, but shown as progress where a person
 is waiting.
@@ -12,7 +13,6 @@ is waiting.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import os
 import re
@@ -26,9 +26,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from reluflow.papers import _found
+
 FORMAT = 1
 SIZES = ("quick", "full")
-HERE = Path(__file__).parent
 MOST = 100_000  # rows of a CSV file; larger tables are in the zarr alone
 
 _watch: ContextVar = ContextVar("watch", default=None)
@@ -38,15 +39,14 @@ _watch: ContextVar = ContextVar("watch", default=None)
 
 
 def papers() -> list[str]:
-    """Names of the papers (and `extra`) that have figures."""
-    folders = sorted(p for p in HERE.iterdir() if (p / "__init__.py").is_file() and not p.name.startswith("_"))
-    return sorted((p.name for p in folders if names(p.name)), key=lambda name: (name == "extra", name))
+    """Names of the papers that have figures, and `extra` last."""
+    return sorted((name for name in _found.names() if names(name)), key=lambda name: (name == "extra", name))
 
 
 @cache
 def names(paper: str) -> list[str]:
     """Names of a paper's figures: files with a `compute` and a `draw`, in the order of their numbers."""
-    files = [f for f in (HERE / paper).glob("*.py") if not f.name.startswith("_")]
+    files = [f for f in _found.folder(paper).glob("*.py") if not f.name.startswith("_")]
     found = [f.stem for f in files if all(f"\ndef {part}(" in f.read_text() for part in ("compute", "draw"))]
     return sorted(found, key=_order)
 
@@ -74,10 +74,15 @@ class Paper:
 
     @property
     def title(self) -> str:
-        return (importlib.import_module(f"reluflow.papers.{self.name}").__doc__ or "").strip().splitlines()[0]
+        return _opening(_found.module(self.name)) or self.name
 
     def __repr__(self) -> str:
         return "\n".join([self.title, *(f"  {figure}" for figure in self.figures.values())])
+
+
+def _opening(module: ModuleType) -> str:
+    """The first sentence of a docstring, on one line."""
+    return " ".join((module.__doc__ or "").strip().split("\n\n")[0].split())
 
 
 class Figures(Mapping):
@@ -111,11 +116,11 @@ class Figure:
 
     @property
     def module(self) -> ModuleType:
-        return importlib.import_module(f"reluflow.papers.{self.paper}.{self.name}")
+        return _found.module(self.paper, self.name)
 
     @property
     def title(self) -> str:
-        return (self.module.__doc__ or "").strip().splitlines()[0]
+        return _opening(self.module)
 
     @property
     def requires(self) -> tuple[str, ...]:
