@@ -102,3 +102,74 @@ def test_without_mnist_its_figures_say_how_to_get_it(here, capsys, monkeypatch):
     monkeypatch.delenv("RELUFLOW_DATA", raising=False)
     assert reluflow("reproduce", "min2024/fig5") == 2
     assert "get the four original files" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.fixture
+def two_figures(monkeypatch):
+    """A library of two small figures."""
+    from reluflow.papers import _figures
+
+    few = {"min2024": ["fig20", "fig21"]}
+    monkeypatch.setattr(_figures, "papers", lambda: list(few))
+    monkeypatch.setattr(_figures, "names", lambda paper: few[paper])
+
+
+def test_all_makes_every_figure_and_ends_with_one_summary(here, capsys, two_figures):
+    assert reluflow("reproduce", "--all", "--jobs", 1, "--out", "made") == 0
+    said = capsys.readouterr().out
+    assert said.count("facts.json") == 0 and "2 figures, " in said and "violated" not in said
+    assert all((here / "made" / "min2024" / name / "facts.json").exists() for name in ("fig20", "fig21"))
+
+
+def test_all_goes_on_from_where_it_stopped(here, capsys, monkeypatch, two_figures):
+    real = fig21.compute
+
+    def interrupted(**settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fig21, "compute", interrupted)
+    assert reluflow("reproduce", "--all", "--jobs", 1) == 130
+    monkeypatch.setattr(fig21, "compute", real)
+    capsys.readouterr()
+    assert reluflow("reproduce", "--all", "--jobs", 1, "--json") == 0
+    assert [m["resumed"] for m in json.loads(capsys.readouterr().out)] == [True, False]
+
+
+def test_one_failed_fact_of_all_is_exit_1_and_named_in_the_summary(here, capsys, monkeypatch, two_figures):
+    from reluflow.claim import Claim
+
+    monkeypatch.setattr(fig20, "facts", lambda ds: [Claim("two is one", 2.0, "=", 1.0)])
+    assert reluflow("reproduce", "--all", "--jobs", 1) == 1
+    last = capsys.readouterr().out[-600:]
+    assert "violated: two is one" in last and "1 violated" in last
+
+
+def test_one_figure_that_breaks_does_not_keep_the_others_from_being_made(here, capsys, monkeypatch, two_figures):
+    def broken(ds):
+        raise ZeroDivisionError("nothing to divide by")
+
+    monkeypatch.setattr(fig20, "draw", broken)
+    assert reluflow("reproduce", "--all", "--jobs", 1, "--json") == 2
+    first, second = json.loads(capsys.readouterr().out)
+    assert first["error"] == "ZeroDivisionError: nothing to divide by" and second["ok"]
+
+
+def test_two_figures_at_a_time_are_the_figures_made_one_by_one(here, capsys, two_figures):
+    assert reluflow("reproduce", "min2024", "--jobs", 2, "--json", "--out", "two") == 0
+    together = json.loads(capsys.readouterr().out)
+    assert reluflow("reproduce", "min2024", "--jobs", 1, "--json", "--out", "one") == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert [m["facts"] for m in together] == [m["facts"] for m in alone]
+    for name in ("fig20", "fig21"):
+        tables = [sorted((here / way / "min2024" / name / "numbers").iterdir()) for way in ("one", "two")]
+        assert [t.read_text() for t in tables[0]] == [t.read_text() for t in tables[1]] and tables[0]
+
+
+def test_all_takes_neither_a_paper_nor_a_setting(here, capsys):
+    for arguments, text in (
+        (("min2024", "--all"), "leave one of them out"),
+        (("--all", "--set", "seed=1"), "needs one figure"),
+        (("min2024", "--jobs", "-1"), "`jobs` must be a whole number >= 0"),
+    ):
+        assert reluflow("reproduce", *arguments) == 2
+        assert text in " ".join(capsys.readouterr().err.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,8 @@ What = Annotated[
     str | None,
     typer.Argument(metavar="PAPER[/FIG]", help="A paper, or one of its figures; left out, a list.", show_default=False),
 ]
+All = Annotated[bool, typer.Option("--all", help="Every figure of every paper.")]
+Jobs = Annotated[int, typer.Option("--jobs", metavar="N", help="Figures made at a time; 0 for one on each core.")]
 Quick = Annotated[bool, typer.Option("--quick/--full", help="Honest smaller sizes, or the paper's own.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write; a folder for each figure.")]
@@ -29,49 +32,119 @@ def register(app: typer.Typer) -> None:
         "[bold]Example[/bold]\n\n"
         "    reluflow reproduce\n\n"
         "    reluflow reproduce boursier2022/fig4 --set seed=1\n\n"
-        "    reluflow reproduce min2024 --full --out pictures",
+        "    reluflow reproduce min2024 --full --out pictures\n\n"
+        "    reluflow reproduce --all",
     )(reproduce)
 
 
 def reproduce(
     what: What = None,
+    all_: All = False,
     quick: Quick = True,
     set_: Set = None,
     out: Out = Path("figures"),
     fresh: Fresh = False,
     film: Film = True,
+    jobs: Jobs = 0,
     json_: Json = False,
 ) -> None:
     from reluflow.papers import _figures
 
-    if what is None or ("/" not in what and set_):
-        if what is not None:
-            raise ValueError(f"`--set` needs one figure, got the paper {what}: as in `reluflow reproduce {what}/fig4`.")
+    if what is not None and all_:
+        raise ValueError(f"`--all` is every figure of every paper, got {what} as well: leave one of them out.")
+    if set_ and (what is None or "/" not in what):
+        got = "--all" if all_ else f"the paper {what}" if what else "no figure"
+        raise ValueError(f"`--set` needs one figure, got {got}: as in `reluflow reproduce {what or 'min2024'}/fig4`.")
+    if what is None and not all_:
         return _list(json_)
-    from reluflow.cli.run import changes
+    size = "quick" if quick else "full"
+    if what is not None and "/" in what:
+        from reluflow.cli.run import changes
 
-    size, changed = "quick" if quick else "full", changes(set_ or [])
-    paper, _, name = what.partition("/")
-    figures = _figures.paper(paper).figures
-    chosen = [figures[name]] if name else list(figures.values())
-    done, worst = [], 0
-    for figure in chosen:
-        try:
-            made = make(figure, size, changed, out, fresh=fresh, film=film, quiet=json_)
-        except (FileNotFoundError, ImportError) as error:
-            if name:
-                raise
-            made = {"figure": f"{figure.paper}/{figure.name}", "error": str(error)}
-        done.append(made)
-        worst = max(worst, UNABLE if "error" in made else FAILED * (not made["ok"]))
+        paper, _, name = what.partition("/")
+        made = make(
+            _figures.paper(paper).figures[name], size, changes(set_ or []), out, fresh=fresh, film=film, quiet=json_
+        )
+        done, worst = [made], FAILED * (not made["ok"])
         if not json_:
             _show(made)
+    else:
+        chosen = [f for p in ([what] if what else _figures.papers()) for f in _figures.paper(p).figures.values()]
+        done, worst = _several(chosen, size, out, fresh=fresh, film=film, jobs=jobs, quiet=json_)
     if json_:
         import json
 
-        typer.echo(json.dumps(done[0] if name else done))
+        typer.echo(json.dumps(done[0] if what is not None and "/" in what else done))
     if worst:
         raise typer.Exit(worst)
+
+
+def _several(chosen, size: str, out: Path, *, fresh: bool, film: bool, jobs: int, quiet: bool) -> tuple[list, int]:
+    """Makes many figures and shows each as it is done; returns what was made, in order, and the exit status."""
+    import time
+
+    began, done = time.perf_counter(), {}
+    for made in many(chosen, size, out, fresh=fresh, film=film, jobs=jobs, quiet=quiet):
+        done[made["figure"]] = made
+        if not quiet:
+            _show(made)
+    found = [done[f"{f.paper}/{f.name}"] for f in chosen]
+    if not quiet:
+        _summary(found, time.perf_counter() - began)
+    return found, max(UNABLE if "error" in m else FAILED * (not m["ok"]) for m in found)
+
+
+def many(chosen, size: str, out: Path, *, fresh=False, film=True, jobs=0, quiet=True):
+    """Yields what `make` says of each figure as it is done, `jobs` at a time in processes of their own.
+
+    One that cannot be made is said so (`error`) and the others go on. Figures that are done stay done: the next command
+    takes their numbers.
+    """
+    from reluflow._checks import whole
+    from reluflow.sweep.pool import cores
+
+    jobs = min(whole("jobs", jobs, least=0, hint="0 makes one figure on each core") or cores(), len(chosen))
+    given = dict(fresh=fresh, film=film)
+    if jobs == 1:
+        for figure in chosen:
+            yield _one(figure.paper, figure.name, size, out, given | {"quiet": quiet})
+        return
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    with _single_threads(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        work = [pool.submit(_one, f.paper, f.name, size, out, given) for f in chosen]
+        try:
+            yield from (w.result() for w in as_completed(work))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _one(paper: str, name: str, size: str, out: Path, given: dict) -> dict:
+    from reluflow.papers import _figures
+
+    try:
+        return make(_figures.paper(paper).figures[name], size, {}, out, **given)
+    except (FileNotFoundError, ImportError) as error:
+        return {"figure": f"{paper}/{name}", "error": str(error)}
+    except Exception as error:  # a fault in one figure is told, and the others are made
+        return {"figure": f"{paper}/{name}", "error": f"{type(error).__name__}: {error}"}
+
+
+@contextmanager
+def _single_threads():
+    """Processes started inside have one thread each: there is one process for every core."""
+    import os
+
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update({name: value or "1" for name, value in before.items()})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
 
 
 def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True, quiet=True) -> dict:
@@ -83,7 +156,7 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
     from reluflow.papers import _figures
     from reluflow.plot import look
 
-    began = time.perf_counter()
+    began, busy = time.perf_counter(), time.process_time()
     folder = _figures.folder(figure, out, size, changed)
     numbers = folder / "numbers.zarr"
     ds = None if fresh else _saved(figure, numbers, size, changed)
@@ -91,6 +164,7 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
     if ds is None:
         with show.progress(f"{figure.paper}/{figure.name}", quiet=quiet) as tell, _figures.watched(tell):
             ds = figure.compute(size, **changed)
+        ds.attrs |= {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - busy}
         _figures.save_numbers(ds, numbers)
     left = _figures.save_tables(ds, folder / "numbers")
     picture = figure.draw(ds)
@@ -109,13 +183,14 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
         "settings": json.loads(ds.attrs["settings"]),
         "versions": json.loads(ds.attrs["versions"]),
         "note": ds.attrs.get("note", ""),
+        "computed_in": {k: round(float(ds.attrs[k]), 2) for k in ("seconds", "cpu_seconds") if k in ds.attrs},
         "ok": all(f.ok for f in facts),
         "facts": [f.to_dict() for f in facts],
         "only_in_zarr": left,
     }
     (folder / "facts.json").write_text(json.dumps(said, indent=1) + "\n")
-    found = {"folder": str(folder), "caption": caption, "resumed": resumed, "seconds": time.perf_counter() - began}
-    return said | found
+    took = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - busy}
+    return said | {"folder": str(folder), "caption": caption, "resumed": resumed} | took
 
 
 def write_film(film, path: Path, dpi: int = 90) -> None:
@@ -171,6 +246,40 @@ def _show(made: dict) -> None:
     console.print()
 
 
+def _summary(made: list[dict], seconds: float) -> None:
+    """One line for each figure, and one for all."""
+    from collections import Counter
+
+    from rich.markup import escape
+    from rich.table import Table
+
+    from reluflow.cli import _show as show
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("figure", "facts", "wall", "processor", ""):
+        table.add_column(name, justify="left" if name in ("figure", "") else "right", no_wrap=bool(name))
+    verdicts: Counter[str] = Counter()
+    for m in made:
+        if "error" in m:
+            table.add_row(m["figure"], "", "", "", f"[yellow]not made[/yellow] {escape(m['error'])}")
+            continue
+        verdicts.update(f["verdict"] for f in m["facts"])
+        bad = [f"{f['verdict']}: {f['text']}" for f in m["facts"] if f["verdict"] in ("violated", "unmeasured")]
+        last = "[red]" + escape("; ".join(bad)) + "[/red]" if bad else "[dim]from saved numbers[/dim]" * m["resumed"]
+        times = (show.seconds(m[k]) for k in ("seconds", "cpu_seconds"))
+        table.add_row(m["figure"], f"{len(m['facts']) - len(bad)}/{len(m['facts'])}", *times, last)
+    console = show.console()
+    console.print(table)
+    able = [m for m in made if "error" not in m]
+    said = ", ".join(f"{n} {v}" for v, n in verdicts.most_common()) or "none"
+    missing = f" ({len(made) - len(able)} not made)" if len(able) < len(made) else ""
+    busy = show.seconds(sum(m["cpu_seconds"] for m in able))
+    console.print(
+        f"\n{len(able)} figures{missing}, {sum(verdicts.values())} facts: {said}; {show.seconds(seconds)}, "
+        f"{busy} of processor."
+    )
+
+
 def _value(value) -> str:
     from reluflow.cli import _show as show
 
@@ -200,4 +309,5 @@ def _list(json_: bool) -> None:
             marks = [*(f"needs {r.upper()}" for r in f.requires), *(["animated"] if f.moves else [])]
             table.add_row(f.name, f.title + (f" [dim]({', '.join(marks)})[/dim]" if marks else ""))
         console.print(table)
-    console.print("\nMake one with `reluflow reproduce PAPER/FIG`, a paper's all with `reluflow reproduce PAPER`.")
+    console.print("\nMake one with `reluflow reproduce PAPER/FIG`, a paper's all with `reluflow reproduce PAPER`,")
+    console.print("everything with `reluflow reproduce --all`.")
