@@ -115,3 +115,25 @@ def test_wrong_input_is_one_sentence():
         deep.init(WIDTHS, std=(1.0, 2.0))
     with pytest.raises(TypeError, match=r"rf\.Data"):
         deep.train(net, (data.x, data.y), step=0.1, iterations=1)
+
+
+@pytest.mark.parametrize("n", [40, 1000, 997])
+def test_steps_compiled_for_a_device_are_the_same_steps(n):
+    pytest.importorskip("jax")
+    data, net = taught(n=n), deep.init(WIDTHS, std=0.7, seed=0)
+    runs = [deep.train(net, data, step=0.02, iterations=25, every=10, device=k) for k in (None, "cpu")]
+    assert runs[1].iteration.tolist() == [0, 10, 20, 25]
+    # Sums in another order: a rounding an iteration, relative to the layers.
+    np.testing.assert_allclose(runs[1].norms, runs[0].norms, rtol=25 * 40 * np.finfo(float).eps)
+    np.testing.assert_allclose(runs[1].loss, runs[0].loss, rtol=1e-12)
+    for a, b in zip(runs[0].final.weights, runs[1].final.weights, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-13)
+
+
+def test_a_device_run_that_overflows_is_one_sentence():
+    pytest.importorskip("jax")
+    with pytest.raises(rf.SolveError, match="smaller `step`") as caught:
+        deep.train(deep.init((6, 1), std=1.0), taught(), step=10.0, iterations=1000, device="cpu")
+    assert caught.value.solution.iteration[0] == 0
+    with pytest.raises(ValueError, match='must be "cpu", "gpu"'):
+        deep.train(deep.init((6, 1), std=1.0), taught(), step=0.1, iterations=1, device="abacus")

@@ -9,7 +9,8 @@ import numpy as np
 
 from reluflow._checks import number, one_of, whole
 from reluflow.data.core import Data
-from reluflow.deep.network import Network, backward
+from reluflow.deep._engine import Compiled, Plain
+from reluflow.deep.network import Network
 from reluflow.outcome import Outcome, SolveError
 
 FRAMES = 1000
@@ -71,12 +72,14 @@ def train(
     iterations: int,
     every: int | None = None,
     dtype: str = "float64",
+    device: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Run:
     """Full-batch gradient descent on the square loss, `iterations` times, keeping every `every`-th frame (1000 if
     left out).
 
-    `dtype="float32"` halves the work; losses and norms are summed in float64. `progress` is called with the iteration
+    `dtype="float32"` halves the work; losses and norms are summed in float64. `device` None is numpy on this
+    processor; "gpu", "gpu:1" or "cpu" compile the steps by JAX for that device. `progress` is called with the iteration
     at every frame. A run whose numbers overflow raises `rf.SolveError`, with what there is in `.solution`.
     """
     if not isinstance(network, Network):
@@ -89,25 +92,28 @@ def train(
     whole("iterations", iterations, least=1, hint="one is the least")
     one_of("dtype", dtype, ("float64", "float32"))
     every = max(1, iterations // FRAMES) if every is None else whole("every", every, least=1, hint="1 keeps all")
-    weights = [w.astype(dtype) for w in network.weights]
-    x, y = data.x.astype(dtype), data.y.astype(dtype)
+    start = (network.weights, data.x, data.y, float(step), dtype)
+    engine: Plain | Compiled = Plain(*start) if device is None else Compiled(*start, device)
     kept: list[tuple[float, ...]] = []
-    finite = True
+    k = 0
     with np.errstate(over="ignore", invalid="ignore"):
-        for k in range(iterations + 1):
-            loss, grads = backward(weights, x, y)
-            finite = bool(np.isfinite(loss))
+        while True:
+            loss, norms = engine.look()
+            finite = bool(np.isfinite(loss) and np.all(np.isfinite(norms)))
             if not finite:
                 break
-            if k % every == 0 or k == iterations:
-                kept.append((k, loss, *(float(np.linalg.norm(w.astype(np.float64))) for w in weights)))
-                if progress is not None:
-                    progress(k)
-            if k < iterations:
-                for w, g in zip(weights, grads):
-                    w -= np.asarray(step, dtype) * g
+            kept.append((k, loss, *norms))
+            if progress is not None:
+                progress(k)
+            count = min(every, iterations - k)
+            if count == 0:
+                break
+            finite = engine.advance(count)
+            if not finite:
+                break
+            k += count
     rows = np.array(kept) if kept else np.zeros((1, 2 + network.depth))
-    final = Network(tuple(weights)) if finite else network
+    final = Network(engine.weights()) if finite else network
     outcome = Outcome.REACHED if finite else Outcome.NOT_FINITE
     run = Run(network, final, float(step), rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2:], outcome)
     if not finite:
