@@ -60,6 +60,26 @@ def test_labelled_arrays(sol):
     assert [names[k] for k in ds.event_kind.values] == list(sol.events.kind)
 
 
+@pytest.mark.parametrize("loss", ["square", "exponential"])
+def test_a_stepped_run_comes_back_able_to_do_all_it_could(tmp_path, loss):
+    x = np.random.default_rng(3).normal(size=(40, 5))
+    x[:, 2], x[7] = 0.0, 0.0  # a column and a row that the flow leaves out
+    data = rf.Data(x, np.where(np.arange(40) % 2, 1.0, -1.0))
+    problem = rf.Problem(data, rf.init.balanced(12, 5, log_scale=-1.0, seed=0), loss=loss)
+    sol = rf.solve(problem, rf.Flow(rtol=1e-4, events="stepped"), t1=20.0, save=rf.Save(frames=30))
+    t = np.linspace(0.0, 20.0, 57)
+    back = rf.load(sol.save(tmp_path / "run"))
+    assert back.method == sol.method and repr(back) == repr(sol) and repr(back.stats) == repr(sol.stats)
+    for name in ("log_t", "log_loss", "outputs", "w", "a", "log_scale"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(sol, name), err_msg=name)
+    np.testing.assert_array_equal(back.outputs_at(t), sol.outputs_at(t))
+    np.testing.assert_array_equal(back.bits_at(t), sol.bits_at(t))
+    again = rf.load(back.save(tmp_path / "again"))  # a run that was loaded is saved like any other
+    np.testing.assert_array_equal(again.outputs_at(t), sol.outputs_at(t))
+    asked = rf.solve(problem, sol.method, t1=20.0, save=rf.Save(times=t))
+    np.testing.assert_array_equal(rf.load(asked.save(tmp_path / "asked")).outputs, asked.outputs)
+
+
 def test_a_run_is_never_written_over(saved, sol, tmp_path):
     with pytest.raises(FileExistsError, match="must not exist yet, got something there: choose another path"):
         sol.save(saved)

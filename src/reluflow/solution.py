@@ -184,10 +184,6 @@ class Solution:
 
     def save(self, path):
         """Write the run as a folder for `rf.load`; when this returns it is on disk, whole. `path` must not exist."""
-        if getattr(self.method, "events", "exact") == "stepped":
-            raise ValueError(
-                'A run must have exact events to be saved, got `events="stepped"`: keep its numbers with `to_xarray()`.'
-            )
         from reluflow import store
 
         return store.save(self, path)

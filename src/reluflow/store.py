@@ -233,7 +233,7 @@ def _named(where: str, sol, y: np.ndarray, code: np.ndarray) -> dict[str, np.nda
 
 def _solution(problem, method, outcome, stats, events, arrays):
     """A solution that replays from stored checkpoints."""
-    from reluflow import descent, flow
+    from reluflow import descent, flow, stepped
     from reluflow.solution import Solution
 
     turn = lambda q: q
@@ -241,7 +241,10 @@ def _solution(problem, method, outcome, stats, events, arrays):
         machine: Any = descent.Machine(problem, method)
     else:
         end, rest = arrays["control/end"].tolist()
-        machine = flow.Machine(problem, method.rtol, end, rest=rest)
+        if method.events == "stepped":
+            machine = stepped.Machine(problem, method.rtol, end)
+        else:
+            machine = flow.Machine(problem, method.rtol, end, rest=rest)
         turn = _turn(machine.coords, arrays["coordinates/basis"])
 
     def state(where: str):
