@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
+
+from reluflow._lazy import lazily
 
 __version__ = "0.1.0"
 
@@ -42,31 +41,7 @@ _NAMES = {
 
 __all__ = ["__version__", *_MODULES, *_NAMES]
 
-
-def __getattr__(name: str):
-    if name in _MODULES:
-        return importlib.import_module(f"reluflow.{name}")
-    if name in _NAMES:
-        value = getattr(importlib.import_module(f"reluflow.{_NAMES[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'reluflow' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """Importing `reluflow.solve` must not put the module where `rf.solve`, the function, is looked for."""
-
-    def __setattr__(self, name, value):
-        if not (name in _NAMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
-
+lazily(__name__, _NAMES, _MODULES)
 
 if TYPE_CHECKING:
     from reluflow import bias as bias
@@ -75,6 +50,7 @@ if TYPE_CHECKING:
     from reluflow import init as init
     from reluflow import observe as observe
     from reluflow import papers as papers
+    from reluflow import plot as plot
     from reluflow import single as single
     from reluflow import torch as torch
     from reluflow.checking import check as check

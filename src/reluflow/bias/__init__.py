@@ -5,10 +5,9 @@ Each is imported when first used, so that the convex solver is loaded only where
 
 from __future__ import annotations
 
-import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
+
+from reluflow._lazy import lazily
 
 _NAMES = {
     "min_norm": "min_norm",
@@ -25,29 +24,7 @@ _NAMES = {
 
 __all__ = [*_NAMES]
 
-
-def __getattr__(name: str):
-    if name in _NAMES:
-        value = getattr(importlib.import_module(f"reluflow.bias.{_NAMES[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'reluflow.bias' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """Importing `reluflow.bias.min_norm` must not put the module where the function is looked for."""
-
-    def __setattr__(self, name, value):
-        if not (name in _NAMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
-
+lazily(__name__, _NAMES)
 
 if TYPE_CHECKING:
     from reluflow.bias.extremal import extremal as extremal
