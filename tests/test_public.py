@@ -70,7 +70,6 @@ def test_every_public_name_is_there():
 
 def test_the_public_names_and_signatures_are_those_listed():
     assert lines() == LIST.read_text().splitlines(), "if it is meant: `python tests/test_public.py`, and say it"
-    )
 
 
 def test_the_list_shows_a_changed_default_a_new_argument_and_a_new_method():
