@@ -6,13 +6,32 @@ import difflib
 
 import numpy as np
 
+MOST = 400  # letters of another's words in a sentence
+
+
+def shown(value, most: int = 60) -> str:
+    """A value as `repr` writes it, on one line and cut short: a file may hold megabytes, or escape codes."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python writes no whole number of more than 4300 digits
+        text = f"a whole number of {value.bit_length()} bits" if isinstance(value, int) else "values nested too deeply"
+    return plainly(text, most)
+
+
+def plainly(text: str, most: int = MOST) -> str:
+    """The text with unprintable letters escaped, its middle left out where it is long."""
+    if len(text) > most:
+        text = f"{text[: most * 2 // 3]}...{text[len(text) - most // 4 :]}"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
 
 def as_finite(name: str, value, *, ndim: int | None = None, hint: str = "") -> np.ndarray:
     """A fresh C-contiguous float64 copy of `value`, all entries finite."""
     way_out = f": {hint}." if hint else "."
     try:
-        array = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+        with np.errstate(over="ignore"):  # a longer float may become inf, which is refused below
+            array = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__}{way_out}") from None
     if ndim is not None and array.ndim != ndim:
         raise ValueError(f"`{name}` must have {ndim} dimension(s), got shape {array.shape}{way_out}")
@@ -28,15 +47,15 @@ def one_of(name: str, value, allowed) -> str:
     allowed = list(allowed)
     if value in allowed:
         return value
-    near = difflib.get_close_matches(str(value), allowed, n=1)
+    near = difflib.get_close_matches(shown(value).strip("'"), allowed, n=1)
     hint = f"did you mean `{near[0]}`?" if near else "choose one of these."
-    raise ValueError(f"`{name}` must be one of {', '.join(repr(a) for a in allowed)}, got {value!r}: {hint}")
+    raise ValueError(f"`{name}` must be one of {', '.join(repr(a) for a in allowed)}, got {shown(value)}: {hint}")
 
 
 def whole(name: str, value, *, least: int, hint: str) -> int:
     """`value` as an int at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"`{name}` must be a whole number >= {least}, got {value!r}: {hint}.")
+        raise ValueError(f"`{name}` must be a whole number >= {least}, got {shown(value)}: {hint}.")
     return int(value)
 
 
@@ -44,8 +63,8 @@ def number(name: str, value, *, rule: str, ok, hint: str) -> float:
     """`value` as a float for which `ok` is true; `rule` says in words what `ok` tests."""
     try:
         result = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         result = np.nan
     if isinstance(value, bool) or not ok(result):
-        raise ValueError(f"`{name}` must be {rule}, got {value!r}: {hint}.")
+        raise ValueError(f"`{name}` must be {rule}, got {shown(value)}: {hint}.")
     return result

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from reluflow._checks import plainly, shown
+
 REQUIRED = inspect.Parameter.empty
 TYPES = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "tuple": "a list"}
 # Arguments that an experiment fills itself, or that only a program can give.
@@ -208,8 +210,34 @@ def _sweep(over, keep=(), design: str = "grid", points: int | None = None, seed:
     """Runs over the points that `design` makes of the lists in `over`, keeping the named quantities."""
 
 
+LARGEST = 2**256  # of a whole number: a seed may be long, not endless
+
+
+def unfit(value, path: str = "", deep: int = 24) -> Mistake | None:
+    """The first value that no experiment may hold: not finite, endless, nested too deeply, or a date."""
+    if deep == 0:
+        return Mistake(path, f"`{path}` must be nested at most 24 deep, got more: give a plain list or table")
+    if isinstance(value, Mapping | list | tuple):
+        items = value.items() if isinstance(value, Mapping) else ((None, v) for v in value)
+        for key, inner in items:
+            found = unfit(inner, path if key is None else f"{path}.{key}" if path else str(key), deep - 1)
+            if found is not None:
+                return found
+        return None
+    if isinstance(value, float | np.floating) and not np.isfinite(value):
+        return Mistake(path, f"`{path}` must hold finite numbers, got {value}: drop or repair it")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return Mistake(path, f"`{path}` must hold numbers below 2^256, got {shown(value)}: give a smaller one")
+    if not isinstance(value, str | int | float | np.generic | np.ndarray | range | Path | None):
+        return Mistake(
+            path, f"`{path}` must hold numbers, texts, lists or tables, got {shown(value)}: put it in quotes"
+        )
+    return None
+
+
 def near(name: str, names) -> str:
     """The way out for an unknown name: the nearest one, or all of them."""
+    name = plainly(name, 60)
     names = [n for n in names if n is not None]
     found = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if found:
@@ -252,8 +280,7 @@ def fitted(param: Param, value) -> tuple[Any, str]:
 
 
 def show(value) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shown(value)
 
 
 def _way_out(param: Param) -> str:

@@ -25,9 +25,13 @@ from typing import Any
 import numpy as np
 
 from reluflow import _schema, _toml
+from reluflow._checks import plainly
 from reluflow._schema import Mistake, near, show
 
 FORMAT = 1
+LONGEST = 16 * 2**20  # letters of a file
+ROOM = 2**28  # numbers that data and weights made from a file may take: 2 GiB
+CHEAP = 2**17  # neurons that are drawn only to see whether they can be
 
 
 class ExperimentError(ValueError):
@@ -58,26 +62,39 @@ class Experiment:
     def from_toml(cls, path) -> Experiment:
         """From a TOML file. Mistakes raise one `ExperimentError` with a sentence each: the line, the rule, the fix."""
         path = Path(path)
+        called = f"`{plainly(str(path))}`"
         try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            why, how = error.strerror or "it cannot be read", f"make one with `reluflow run --template > {path.name}`"
-            raise ExperimentError([f"`{path}` must be an experiment in TOML, got no file ({why}): {how}."]) from None
+            with open(path, encoding="utf-8") as file:
+                text = file.read(LONGEST + 1)
         except UnicodeDecodeError:
             raise ExperimentError(
-                [f"`{path}` must be TOML in UTF-8, got other bytes: save it as plain text."]
+                [f"{called} must be TOML in UTF-8, got other bytes: save it as plain text."]
             ) from None
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "it cannot be read"
+            how = f"make one with `reluflow run --template > {plainly(path.name, 60)}`"
+            raise ExperimentError([f"{called} must be an experiment in TOML, got no file ({why}): {how}."]) from None
         return cls.parse(text, name=path.name, folder=path.parent)
 
     @classmethod
     def parse(cls, text: str, *, name: str = "", folder=None) -> Experiment:
         """From TOML text; `name` is what sentences call it."""
-        place = _Place(name, _toml.lines(text))
+        place = _Place(name)
+        if len(text) > LONGEST:
+            sentence = f"this must be at most {LONGEST} letters, got more: put the data into a CSV or NPZ file"
+            raise ExperimentError([place.sentence("", sentence)])
         try:
             tables = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ExperimentError([_syntax(error, text, place)]) from None
-        return cls._from(tables, folder, place)
+        except (ValueError, RecursionError) as error:  # numbers of thousands of digits, brackets in brackets
+            got = (
+                "lists or tables in one another without end"
+                if isinstance(error, RecursionError)
+                else "an endless number"
+            )
+            raise ExperimentError([place.sentence("", f"this must be TOML, got {got}: write it out plainly")]) from None
+        return cls._from(tables, folder, _Place(name, _toml.lines(text)))
 
     @classmethod
     def _from(cls, tables: Mapping, folder, place: _Place) -> Experiment:
@@ -88,13 +105,16 @@ class Experiment:
     def _set(self, given: Mapping, folder: Path | None, place: _Place):
         self.folder, self._place = folder, place
         mistakes: list[Mistake] = []
+        unfit = _schema.unfit(given)
+        if unfit is not None:
+            raise ExperimentError(place.sentences([unfit]))
         self._tables = _complete(given, mistakes)
         mistakes += self._cheap_values(mistakes)
         if mistakes:
-            # A person repairs a file once: whatever else is wrong is said now.
-            mistakes += (
-                [] if any(m.key.split(".")[0] == "data" for m in mistakes) else self._wrong("data", lambda: self.data)
-            )
+            # A person repairs a file once: whatever else is wrong is said now. Tables of no file (a stored run's, a
+            # page's) name no place to look at, and nothing is read for them.
+            made = not any(m.key.split(".")[0] == "data" for m in mistakes) and not self._too_large()
+            mistakes += self._wrong("data", lambda: self.data) if made and place.name else []
             raise ExperimentError(place.sentences(mistakes))
 
     # Reading and changing -------------------------------------------------------------------------------------------
@@ -175,7 +195,7 @@ class Experiment:
         """The `rf.Problem`: data and initial weights made, and checked against each other."""
         mistakes = self._wrong("data", lambda: self.data)
         if not mistakes:
-            mistakes = self._wrong("init", self._init)
+            mistakes = self._too_large(self.data.n, self.data.d) or self._wrong("init", self._init)
         if not mistakes:
             made: list = []
             mistakes = self._wrong("problem", lambda: made.append(self._problem(self.data, self._init())))
@@ -225,21 +245,50 @@ class Experiment:
         one = Data(row, label), Params(row, label)
         toy, method = [Problem(*one)], [Flow()]
         solve, table = self._tables.get("solve", {}), _schema.tables()["solve"]
+        few = not isinstance(self._tables.get("init", {}).get("width"), int) or self._tables["init"]["width"] <= CHEAP
         checks: list[tuple[str, Callable]] = [
-            ("init", lambda: self._init(dim=1)),
+            ("init", lambda: self._init(dim=1) if few else None),
             ("problem", lambda: toy.append(self._problem(*one))),
             ("method", lambda: method.append(self.method())),
             ("solve.save", lambda: _schema.build(table.inner("save"), solve["save"])),
             ("solve.limits", lambda: _schema.build(table.inner("limits"), solve.get("limits", {}))),
             ("solve", lambda: end_clock(toy[-1], solve.get("t1"), solve.get("log_t1"), method[-1])),
         ]
-        bad = {m.key.rpartition(".")[0] or m.key for m in found} | {m.key for m in found}
-        return [mistake for name, check in checks if name not in bad for mistake in self._wrong(name, check)]
+        made = [mistake for name, check in checks if not _spoilt(name, found) for mistake in self._wrong(name, check)]
+        return made or ([] if found else self._too_large())
+
+    def _too_large(self, n: int | None = None, d: int | None = None) -> list[Mistake]:
+        """A mistake where data or weights would take more than ROOM numbers, read off what was asked for."""
+        data, init = self._tables.get("data", {}), self._tables.get("init", {})
+
+        def size(name: str) -> int:
+            value = data.get(name)
+            return value if isinstance(value, int) else 0
+
+        rows = n or size("n") or len(data.get("norms") or data.get("x") or ())
+        columns = d or size("d") or rows
+        square = rows if data.get("kind") == "nearly_orthogonal" else 0
+        width = init["width"] if isinstance(init.get("width"), int) else 0
+        largest = max(
+            (rows * max(columns, square), "data", f"{rows} rows of {max(columns, square)} numbers"),
+            (size("width") * columns, "data.width", f"{size('width')} neurons in {columns} dimensions"),
+            (
+                width * max(rows, columns, 1),
+                "init.width",
+                f"{show(width)} neurons for {rows} rows of {columns} numbers",
+            ),
+        )
+        if largest[0] <= ROOM:
+            return []
+        rule = f"`{largest[1]}` must take at most {ROOM} numbers in a file's experiment"
+        return [Mistake(largest[1], f"{rule}, got {largest[2]}: make it smaller, or call `rf.solve` from Python")]
 
     def _wrong(self, table: str, call: Callable) -> list[Mistake]:
         """What `call` raises, as a mistake in the key that the sentence names first."""
         try:
             call()
+        except MemoryError:
+            return [Mistake(table, f"`[{table}]` must fit in memory, got more than there is: make it smaller")]
         except (ValueError, TypeError, OSError, ImportError) as error:
             text = str(error)
             named = re.findall(r"`([a-z_0-9]+)[`=]", text)
@@ -268,6 +317,7 @@ class _Place:
 
     def sentence(self, key: str, text: str) -> str:
         line = self.line(key)
+        text = plainly(text)
         text = text if text.endswith((".", "?")) else text + "."
         if line is None:
             return f"{self.name}: {text}" if self.name else text
@@ -279,10 +329,17 @@ def _syntax(error: Exception, text: str, place: _Place) -> str:
     what, _, where = str(error).partition(" (at ")
     found = re.search(r"line (\d+)", where)
     line = int(found[1]) if found else text.count("\n") + 1
-    there = text.split("\n")[min(line, text.count("\n") + 1) - 1].strip()
+    there = plainly(text.split("\n")[min(line, text.count("\n") + 1) - 1].strip(), 80)
+    what = plainly(what, 80)
     name = f"{place.name} line {line}" if place.name else f"Line {line}"
     fix = "give each key once" if "overwrite" in what else 'write `name = value`, with text in quotes: `kind = "flow"`'
     return f"{name}: this must be TOML, got `{there}` ({what[:1].lower() + what[1:]}): {fix}."
+
+
+def _spoilt(name: str, mistakes: list[Mistake]) -> bool:
+    """Whether a mistake found already keeps a table from being built; `solve` itself is built without its tables."""
+    inside = [m.key for m in mistakes if m.key == name or name.startswith(m.key + ".") or m.key.startswith(name + ".")]
+    return any(name != "solve" or key.count(".") < 2 for key in inside)
 
 
 def _complete(given: Mapping, mistakes: list[Mistake]) -> dict:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow._checks import one_of, whole
+from reluflow._checks import one_of, plainly, shown, whole
 from reluflow.data import _draw
 from reluflow.data.core import Data
 
@@ -72,8 +72,8 @@ def mnist(
     what a test set needs. `folder` looks elsewhere than in `$RELUFLOW_DATA/mnist/`.
     """
     groups, name = _choice(pair, parity, digits)
-    if centre not in (False, True, "train"):
-        raise ValueError(f'`centre` must be True, False or "train", got {centre!r}: a test set takes "train".')
+    if not isinstance(centre, bool) and centre != "train":
+        raise ValueError(f'`centre` must be True, False or "train", got {shown(centre)}: a test set takes "train".')
     value = np.full(10, np.nan)  # the label of each digit
     for label, members in groups:
         value[list(members)] = label
@@ -102,6 +102,8 @@ def mnist_arrays(split: str = "train", folder=None) -> tuple[np.ndarray, np.ndar
                 f"MNIST must be at `$RELUFLOW_DATA/mnist/`, got no `RELUFLOW_DATA`: set it, and {HOW}."
             )
         folder = Path(root) / "mnist"
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"`folder` must be a path, got {shown(folder)}: write it in quotes.")
     images, digits = (_load(Path(folder), file) for file in FILES[split])
     return images, digits
 
@@ -124,7 +126,9 @@ def _read(path: Path, file: _File, _mtime: int, _size: int) -> np.ndarray:
             if len(content) == length:
                 handle.read(1)  # at the end of a packed file this checks its own sum
     except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"`{path}` must be the original MNIST file, got a damaged one ({error}): {HOW}.") from None
+        raise ValueError(
+            f"`{path}` must be the original MNIST file, got a damaged one ({plainly(str(error), 100)}): {HOW}."
+        ) from None
     if len(content) != length:
         got = "more" if len(content) > length else f"{len(content)}"
         raise ValueError(f"`{path}` must hold {length} bytes, got {got}: {HOW}.")
@@ -148,7 +152,7 @@ def _choice(pair, parity, digits) -> tuple[list[tuple[float, tuple[int, ...]]], 
         return [(1.0, EVEN_ODD[0]), (-1.0, EVEN_ODD[1])], "parity"
     pair = (0, 1) if pair is None else pair
     if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
-        raise ValueError(f"`pair` must be two digits, or two lists of digits, got {pair!r}: as in `pair=(0, 1)`.")
+        raise ValueError(f"`pair` must be two digits, or two lists of digits, got {shown(pair)}: as in `pair=(0, 1)`.")
     plus, minus = (_digits("pair", side if hasattr(side, "__len__") else [side]) for side in pair)
     if set(plus) & set(minus):
         raise ValueError(
@@ -158,11 +162,11 @@ def _choice(pair, parity, digits) -> tuple[list[tuple[float, tuple[int, ...]]], 
 
 
 def _digits(name: str, given) -> tuple[int, ...]:
-    chosen = tuple(given)
+    chosen = tuple(given) if hasattr(given, "__iter__") and not isinstance(given, dict | str) else (given,)
     bad = [k for k in chosen if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k <= 9]
     if bad or not chosen:
         raise ValueError(
-            f"`{name}` must hold digits 0 to 9, got {repr(bad[0]) if bad else 'none'}: as in `pair=(0, 1)`."
+            f"`{name}` must hold digits 0 to 9, got {shown(bad[0]) if bad else 'none'}: as in `pair=(0, 1)`."
         )
     return tuple(int(k) for k in chosen)
 

@@ -6,13 +6,16 @@ import csv
 import math
 import os
 import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
-from reluflow._checks import whole
+from reluflow._checks import plainly, shown, whole
 from reluflow.data.core import Data
+
+# An archive may unpack to this many bytes, or to this many times its size: more is a bomb, not data.
+UNPACKED, RATIO = 2**28, 100
+NAME = 1000  # letters of a name
 
 
 def from_csv(path, label=None, delimiter: str = ",") -> Data:
@@ -22,6 +25,8 @@ def from_csv(path, label=None, delimiter: str = ",") -> Data:
     counted from 0 (-1 is the last); left out, it is the column called y, or the last one.
     """
     path = _existing(path)
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"\0':
+        raise ValueError(f'`delimiter` must be one letter, got {shown(delimiter)}: try "," or ";".')
     header: list[str] | None = None
     rows: list[list[float]] = []
     try:
@@ -35,11 +40,12 @@ def from_csv(path, label=None, delimiter: str = ",") -> Data:
                     continue
                 width = len(header) if header else len(rows[0]) if rows else len(cells)
                 rows.append(_numbers(path, reader.line_num, cells, width, delimiter))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"`{path}` must be a CSV file in UTF-8, got {error}: save it as plain text.") from None
+    except (UnicodeDecodeError, csv.Error, OSError) as error:
+        why = plainly(str(error), 200)
+        raise ValueError(f"{_called(path)} must be a CSV file in UTF-8, got {why}: save it as plain text.") from None
     if not rows:
         raise ValueError(
-            f"`{path}` must hold at least one line of numbers, got none: one row per line, label included."
+            f"{_called(path)} must hold at least one line of numbers, got none: one row per line, label included."
         )
     table = np.array(rows)
     column = _label_column(path, label, header, table.shape[1])
@@ -47,10 +53,22 @@ def from_csv(path, label=None, delimiter: str = ",") -> Data:
 
 
 def _existing(path) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"`path` must be a path, got {shown(path)}: write it in quotes.")
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"`{path}` must be a file, got nothing there: check the path (now in `{Path.cwd()}`).")
+    try:
+        there = path.is_file()
+    except (OSError, ValueError):  # no folder of that length, no such letters
+        there = False
+    if not there:
+        raise FileNotFoundError(
+            f"{_called(path)} must be a file, got nothing there: check the path (now in `{Path.cwd()}`)."
+        )
     return path
+
+
+def _called(path: Path) -> str:
+    return f"`{plainly(str(path))}`"
 
 
 def _is_number(cell: str) -> bool:
@@ -64,12 +82,12 @@ def _is_number(cell: str) -> bool:
 def _numbers(path: Path, line: int, cells: list[str], width: int, delimiter: str) -> list[float]:
     if len(cells) != width:
         raise ValueError(
-            f"Every line of `{path}` must have {width} cells, got {len(cells)} on line {line}: repair that line "
+            f"Every line of {_called(path)} must have {width} cells, got {len(cells)} on line {line}: repair that line "
             f"(cells end at {delimiter!r})."
         )
     if width < 2:
         raise ValueError(
-            f"`{path}` must have at least two columns, a row and its label, got one on line {line}: "
+            f"{_called(path)} must have at least two columns, a row and its label, got one on line {line}: "
             f"cells end at {delimiter!r}, change it with `delimiter`."
         )
     try:
@@ -80,8 +98,8 @@ def _numbers(path: Path, line: int, cells: list[str], width: int, delimiter: str
         return values
     k = next(k for k, cell in enumerate(cells) if not _is_number(cell) or not math.isfinite(float(cell)))
     raise ValueError(
-        f"Every cell of `{path}` must be a finite number, got {cells[k].strip()!r} on line {line}, column {k + 1}: "
-        "repair or drop that line."
+        f"Every cell of {_called(path)} must be a finite number, got {shown(cells[k].strip())} on line {line}, "
+        f"column {k + 1}: repair or drop that line."
     )
 
 
@@ -90,15 +108,19 @@ def _label_column(path: Path, label, header: list[str] | None, width: int) -> in
         label = "y" if header and header.count("y") == 1 else width - 1
     if isinstance(label, str):
         if header is None or header.count(label) != 1:
-            have = "no header" if header is None else f"columns {', '.join(header[:12])}{', ...' if width > 12 else ''}"
+            have = (
+                "no header"
+                if header is None
+                else f"columns {plainly(', '.join(header[:12]), 200)}{', ...' if width > 12 else ''}"
+            )
             raise ValueError(
-                f"`label` must name one column of `{path}`, got {label!r} with {have}: or give its number."
+                f"`label` must name one column of {_called(path)}, got {shown(label)} with {have}: or give its number."
             )
         return header.index(label)
     column = whole("label", label, least=-width, hint="a column name, or a number counted from 0")
     if column >= width:
         raise ValueError(
-            f"`label` must be below the {width} columns of `{path}`, got {column}: count from 0, -1 is the last."
+            f"`label` must be below the {width} columns of {_called(path)}, got {column}: count from 0, -1 is the last."
         )
     return column % width
 
@@ -116,31 +138,62 @@ def write_csv(data: Data, path) -> None:
 def from_npz(path) -> Data:
     """Read arrays `x` (n, d) and `y` (n,), and `name` where there is one."""
     path = _existing(path)
-    if not zipfile.is_zipfile(path):
-        raise ValueError(
-            f"`{path}` must be an NPZ file, got something else: write one with `np.savez(path, x=x, y=y)`."
-        )
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            missing = [key for key in ("x", "y") if key not in archive.files]
-            if missing:
-                raise ValueError(
-                    f"`{path}` must hold arrays `x` and `y`, got {', '.join(archive.files) or 'none'}: "
-                    "write them with `np.savez(path, x=x, y=y)`."
-                )
-            arrays = {key: archive[key] for key in ("x", "y", "name") if key in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        raise ValueError(f"`{path}` must be a whole NPZ file, got damage ({error}): write it again.") from None
-    except ValueError as error:
-        if "allow_pickle" not in str(error):
-            raise
-        raise ValueError(f"`{path}` must hold plain numbers, got Python objects: save float arrays.") from None
+        archive = zipfile.ZipFile(path)
+    except Exception:  # whatever the parser says, it is no archive to the reader
+        raise ValueError(
+            f"{_called(path)} must be an NPZ file, got something else or part of one: "
+            "write one with `np.savez(path, x=x, y=y)`."
+        ) from None
+    with archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        if not {"x", "y"} <= set(members):
+            held = plainly(", ".join(list(members)[:12]), 200) or "none"
+            raise ValueError(
+                f"{_called(path)} must hold arrays `x` and `y`, got {held}: write them with `np.savez(path, x=x, y=y)`."
+            )
+        wanted: dict[str, zipfile.ZipInfo] = {key: members[key] for key in ("x", "y", "name") if key in members}
+        _bounded(path, wanted)
+        arrays = {key: _member(path, archive, key, info) for key, info in wanted.items()}
     for key in ("x", "y"):
         if arrays[key].dtype.kind not in "fiub":
             raise ValueError(
-                f"`{key}` in `{path}` must be an array of real numbers, got {arrays[key].dtype}: save floats."
+                f"`{key}` in {_called(path)} must be an array of real numbers, got {arrays[key].dtype}: save floats."
             )
-    return Data(arrays["x"], arrays["y"], name=str(arrays.get("name", path.stem)))
+    name = arrays.get("name", np.array(path.stem))
+    if name.dtype.kind != "U" or name.ndim != 0 or name.dtype.itemsize > 4 * NAME:
+        raise ValueError(
+            f"`name` in {_called(path)} must be one text, got {name.dtype} of shape {name.shape}: drop it."
+        )
+    return Data(arrays["x"], arrays["y"], name=str(name))
+
+
+def _bounded(path: Path, members: dict[str, zipfile.ZipInfo]) -> None:
+    """What the archive says it unpacks to, which is all that `zipfile` will read, must not be absurd."""
+    whole, most = sum(info.file_size for info in members.values()), max(UNPACKED, RATIO * path.stat().st_size)
+    if whole > most:
+        raise ValueError(f"{_called(path)} must unpack to at most {most} bytes, got {whole}: save it with `np.savez`.")
+
+
+def _member(path: Path, archive: zipfile.ZipFile, key: str, info: zipfile.ZipInfo) -> np.ndarray:
+    """One array, read only after its header has been found to fit its size; objects are never unpickled."""
+    objects = False
+    try:
+        with archive.open(info) as handle:
+            version = np.lib.format.read_magic(handle)
+            read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+            shape, fortran, dtype = read[version](handle)
+            objects = dtype.hasobject
+            if (
+                objects
+                or min(shape, default=0) < 0
+                or handle.tell() + dtype.itemsize * math.prod(shape) != info.file_size
+            ):
+                raise ValueError("the header must fit the member")
+            return np.frombuffer(handle.read(), dtype).reshape(shape, order="F" if fortran else "C")
+    except Exception:  # whatever a parser or an unpacker says of a member, it is damage to the reader
+        got = "Python objects: save float arrays" if objects else "damage: write it again with `np.savez`"
+        raise ValueError(f"`{key}` in {_called(path)} must be a whole array of plain numbers, got {got}.") from None
 
 
 def write_npz(data: Data, path) -> None:
@@ -151,7 +204,7 @@ def _replace(path, write) -> None:
     """Write beside `path`, then rename: a reader never sees half a file."""
     path = Path(path)
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"The folder of `{path}` must exist, got no `{path.parent}`: make it first.")
+        raise FileNotFoundError(f"The folder of {_called(path)} must exist, got no `{path.parent}`: make it first.")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(part, "wb") as handle:
