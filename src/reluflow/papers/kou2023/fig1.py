@@ -1,0 +1,153 @@
+"""Figure 1 of [KCG23]: ten nearly orthogonal points, stable rank and training loss for several leaky slopes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.claim import Claim
+
+ALL = dict(slopes=[0.0, 0.1, 0.5, 1.0], scales=[1e-5, 1e-3, 1e-2, 0.036], width=100, seeds=5, epochs=50, step=0.1)
+SETTINGS = {"quick": ALL, "full": ALL}
+
+
+def compute(*, slopes, scales, width, seeds, epochs, step):
+    """A run has its own centre, data and weights, the same for every slope; scales stretch the same weights."""
+    import xarray as xr
+
+    import reluflow as rf
+    from reluflow.many import p1_problem
+    from reluflow.papers._figures import solve
+    from reluflow.papers.kou2023._setting import setting
+
+    count = np.array([k for k in range(epochs + 1) if k <= 10 or k % 4 == 2 or k == epochs])
+    method = rf.Descent(step, fast_forward=False)
+    shape = (len(slopes), len(scales), seeds, len(count))
+    class_rank, whole_rank, loss, kappa = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(seeds)
+    for run in range(seeds):
+        data = rf.data.gaussian_mixture(seed=run)
+        for i, slope in enumerate(slopes):
+            for k, scale in enumerate(scales):
+                problem = p1_problem(data, width, scale, run, slope)
+                # A batch of 64 is larger than n = 10: an epoch is one step on all data.
+                sol = solve(problem, method, t1=epochs * step, save=rf.Save(times=tuple(count * step)))
+                w = sol.w * np.exp(sol.log_scale - sol.log_scale.max(axis=1, keepdims=True))[..., None]
+                class_rank[i, k, run], whole_rank[i, k, run] = ranks(w, width)
+                loss[i, k, run] = sol.loss
+        kappa[run] = setting(problem).kappa
+    dims = ("slope", "scale", "run", "epoch")
+    return xr.Dataset(
+        {
+            "stable_rank": (dims, class_rank),
+            "stacked_rank": (dims, whole_rank),
+            "loss": (dims, loss),
+            "kappa": ("run", kappa),
+        },
+        coords={"slope": slopes, "scale": scales, "run": np.arange(seeds), "epoch": count},
+        attrs={"width": width, "dim": data.d, "points": data.n},
+    )
+
+
+def ranks(w: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Stable ranks of W_+ (the first m rows) and of all rows, (frames,)."""
+    gram = w @ np.swapaxes(w, 1, 2)
+    plus, whole = (np.array([np.trace(g) / _top(g) for g in part]) for part in (gram[:, :m, :m], gram))
+    return plus, whole
+
+
+def _top(gram: np.ndarray) -> float:
+    from scipy.linalg import eigvalsh
+
+    last = len(gram) - 1
+    return float(eigvalsh(gram, subset_by_index=[last, last])[0])
+
+
+def facts(ds) -> list[Claim]:
+    """Text: "the stable rank will decrease faster for larger slopes and have a smaller value". Handbook: the start is
+    that of a Gaussian matrix (slack: four standard errors), the ordering holds for every scale, leaky ranks tend to 1
+    when the scale is small, and kappa = O(1): no theorem applies.
+
+    Ties: at scale 1e-5 ranks differ from 1 by less than 1e-3 for the larger slopes, and are still ordered. SR at t = 50
+    and loss there are compared with the handbook's replica of 3 runs: half a unit of its last digit, and three standard
+    errors of the difference of two means.
+    """
+    from reluflow.papers.kou2023._start import gaussian_rank
+
+    mean = ds.mean("run")
+    runs, last = ds.sizes["run"], int(ds.epoch[-1])
+    found = []
+    for name, rows in (("stable_rank", ds.attrs["width"]), ("stacked_rank", 2 * ds.attrs["width"])):
+        start = ds[name].isel(slope=0, scale=0, epoch=0)
+        about, spread = gaussian_rank(rows, ds.attrs["dim"])
+        what = "SR(W_j)" if name == "stable_rank" else "SR of the stacked W"
+        found.append(
+            Claim(f"{what} at the start: a Gaussian matrix", start.mean(), "=", about, slack=4 * spread / np.sqrt(runs))
+        )
+    rank = mean.stable_rank
+    begun = rank.sel(epoch=10).isel(slope=-1) < 0.9 * rank.isel(epoch=0, slope=-1)
+    which = f"{int(begun.sum())} of {ds.sizes['scale']} scales, where the fall has begun"
+    for what, when, of in (("falls faster", 10, rank.sel(scale=begun.values)), ("ends lower", last, rank)):
+        excess = of.sel(epoch=when).transpose("slope", "scale").values - 1.0
+        least = float(np.min(1.0 - excess[1:] / excess[:-1]))
+        where = which if when == 10 else "all scales"
+        text = f"SR {what} with a larger slope: least relative drop of SR - 1 to the next slope, epoch {when}, {where}"
+        found.append(Claim(text, least, ">", 0.0))
+    small = ds.stable_rank.sel(scale=1e-5, epoch=last)
+    for slope, value, digits in ((0.0, 1.12, 2), (0.1, 1.006, 3)):
+        found.append(
+            _near(f"SR(W_j) at epoch {last}, scale 1e-5, slope {slope:g}", small.sel(slope=slope), value, digits)
+        )
+    left = (small.sel(slope=ds.slope > 0) - 1.0) / (ds.stable_rank.sel(scale=1e-5).isel(epoch=0) - 1.0)
+    text = "leaky, scale 1e-5: SR(W_j) tends to 1; share of SR - 1 left, largest of all runs"
+    found.append(Claim(text, left.max(), "<=", 0.01, kind="limit"))
+    linear = ds.loss.sel(slope=1.0, scale=1e-5, epoch=last)
+    found.append(_near(f"training loss at epoch {last}, slope 1", linear, 0.133, 3))
+    drop = float(np.max(np.diff(mean.loss.sel(epoch=last), axis=0)))
+    found.append(Claim("loss at the end falls with the slope: largest step to the next slope", drop, "<", 0.0))
+    found.append(
+        Claim("kappa = np/R_min^2, mean: not small, the theorems' hypotheses fail", ds.kappa.mean(), ">=", 0.5)
+    )
+    return found
+
+
+def _near(text: str, values, target: float, digits: int) -> Claim:
+    spread = float(np.std(values, ddof=1)) * np.sqrt(1.0 / len(values) + 1.0 / 3.0)
+    return Claim(f"{text} (handbook, 3 runs)", values.mean(), "=", target, slack=3 * spread + 0.5 * 10.0**-digits)
+
+
+def draw(ds):
+    from reluflow.papers.kou2023._draw import band, log_axis, power
+    from reluflow.plot import look
+
+    fig = look.figure(look.PAGE, 3.6)
+    axes = fig.subplots(2, ds.sizes["scale"], sharex=True, sharey="row")
+    colours = [look.PLUS, *look.sequence(ds.sizes["slope"] + 1)[2:]]  # ReLU stands apart
+    for k, (top, low) in enumerate(axes.T):
+        for i, colour in enumerate(colours):
+            band(top, ds.epoch, ds.stable_rank[i, k], colour, least=1.0)
+            band(low, ds.epoch, ds.loss[i, k], colour)
+        look.letter(top, "abcdefgh"[k], f"σ₀ = {power(float(ds.scale[k]))}")
+        low.set_xlabel("epoch")
+    log_axis(axes[0, 0], (0.85, 90), (1, 2, 5, 10, 20, 50))
+    axes[0, 0].set_ylabel("stable rank of W₊")
+    axes[1, 0].set(ylabel="training loss", ylim=(0.0, 0.75), xlim=(0, float(ds.epoch[-1])))
+    for i, colour in enumerate(colours):
+        slope = float(ds.slope[i])
+        name = {0.0: "γ = 0 (ReLU)", 1.0: "γ = 1 (linear)"}.get(slope, f"γ = {slope:g}")
+        axes[0, 0].text(
+            0.97, 0.93 - 0.12 * i, name, color=colour, fontsize=7, ha="right", transform=axes[0, 0].transAxes
+        )
+    return fig
+
+
+def caption(ds) -> str:
+    ends = ds.stable_rank.mean("run").isel(epoch=-1)
+    whole = ds.stacked_rank.mean("run").isel(epoch=-1)
+    parts = [f"{s:g}: {', '.join(f'{float(v):.3g}' for v in ends.sel(scale=s))}" for s in ds.scale.values]
+    kappa = float(ds.kappa.mean())
+    return f"""{ds.attrs["points"]} points x = y mu + xi in R^{ds.attrs["dim"]}, with kappa = {kappa:.2f}, so that no
+    theorem applies; m = {ds.attrs["width"]} neurons of each sign, step 0.1; a batch of 64 is all data, an
+    epoch is one step. Means of {ds.sizes["run"]} runs, bands +-3 standard deviations. The larger the slope, the faster
+    the stable rank falls and the lower it ends, at every initial scale; how far it falls is decided by the scale, which
+    the paper does not state: here four of them (0.036 = 1/sqrt(784)). SR(W_+) at the end for slopes
+    {", ".join(f"{float(g):g}" for g in ds.slope.values)}, by scale: {"; ".join(parts)}. The stacked matrix has a limit
+    of rank two and ends higher ({float(whole[0, 0]):.2f} for ReLU at 1e-5)."""
