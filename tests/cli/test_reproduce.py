@@ -1,6 +1,7 @@
 """`reluflow reproduce`: what it lists, writes, keeps, and how it leaves."""
 
 import json
+import shutil
 
 import pytest
 
@@ -173,3 +174,44 @@ def test_all_takes_neither_a_paper_nor_a_setting(here, capsys):
     ):
         assert reluflow("reproduce", *arguments) == 2
         assert text in " ".join(capsys.readouterr().err.split())
+
+
+def a_film():
+    """A line that rises, in five frames."""
+    from matplotlib.animation import FuncAnimation
+
+    from reluflow.plot import look
+
+    figure = look.figure(2.0, 1.5)
+    (line,) = figure.subplots().plot([0, 1], [0, 0])
+
+    def rise(k):
+        line.set_ydata([0, 0.2 * k])
+        return (line,)
+
+    return FuncAnimation(figure, rise, frames=5)
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not here")
+def test_a_film_is_an_mp4_too_where_ffmpeg_is_there(here):
+    import subprocess
+
+    from reluflow.cli.reproduce import write_film
+
+    write_film(a_film(), here / "film.gif")
+    assert (here / "film.mp4").read_bytes()[4:8] == b"ftyp"
+    asked = ["ffprobe", "-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0"]
+    seen = subprocess.run([*asked, "film.mp4"], capture_output=True, text=True, check=True, cwd=here)
+    assert seen.stdout.strip() == "5"
+
+
+def test_without_ffmpeg_a_film_is_a_gif_alone(here, monkeypatch):
+    from PIL import Image
+
+    from reluflow.cli.reproduce import write_film
+
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    write_film(a_film(), here / "film.gif")
+    assert [p.name for p in here.iterdir()] == ["film.gif"]
+    with Image.open("film.gif") as image:
+        assert image.n_frames == 5

@@ -100,6 +100,61 @@ def test_without_pytorch_the_teacher_is_another_and_the_caption_says_so(monkeypa
     assert np.array_equal(rows.x, rf.data.teacher(n=5, d=6, seed=0).x)
 
 
+def five_points_numbers():
+    """What Figure 4 measures, as it should be."""
+    import xarray as xr
+
+    ways = ["descent", "flow"]
+    loss = [[0.174, 0.17399, 0.06363, 3e-4]] * 2
+    height = np.zeros((2, 1, 5))
+    height[0, 0, :1], height[1, 0, :3] = -1.0, -1.0
+    return xr.Dataset(
+        {
+            "loss": (("way", "iteration"), loss),
+            "loss_smaller": (("way", "later"), [[0.06363], [1e-9]]),
+            "left": ("way", [136_000.0, 132_000.0]),
+            "flipped": (("way", "neuron"), [[1, 0], [0, 0]]),
+            "slides": ("way", [0, 49]),
+            "height": (("way", "panel", "neuron5"), height),
+        },
+        coords={"way": ways, "iteration": [0, 15_000, 94_000, 300_000]},
+        attrs={"y3": -0.3},
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "change", "text"),
+    [
+        ("loss", lambda a: a + [1e-3, 0, 0, 0], "at the start"),
+        ("loss", lambda a: a * [1, 0.99, 1, 1], "aligned, nothing fitted"),
+        ("loss", lambda a: a * [[1, 1, 1.01, 1], [1, 1, 1, 1]], "descent's saddle"),
+        ("loss", lambda a: a * [[1, 1, 1, 1], [1, 1, 1.01, 1]], "the flow's saddle"),
+        ("left", lambda a: a - 7000, "after iteration"),
+        ("left", lambda a: a + 20_000, "before iteration"),
+        ("loss", lambda a: a + [0, 0, 0, 1e-3], "growing and turning done"),
+        ("flipped", lambda a: a * 0, "changed sign, descent"),
+        ("flipped", lambda a: a + 1, "changed sign, flow"),
+        ("slides", lambda a: a * 0, "slides"),
+        ("height", lambda a: a * 0, "more in the flow"),
+        ("loss_smaller", lambda a: a * 0, "rests at the saddle"),
+        ("loss_smaller", lambda a: a + 0.01, "the flow passes it"),
+    ],
+)
+def test_figure_4_refuses_wrong_numbers_by_the_fact_about_them(what, change, text):
+    ds = five_points_numbers()
+    assert all(f.ok for f in FIGURES["fig4"].facts(ds))
+    ds[what] = change(ds[what])
+    assert any(f.verdict == "violated" and text in f.text for f in FIGURES["fig4"].facts(ds))
+
+
+def test_the_exit_of_figure_4_is_where_a_hundredth_of_the_plateau_is_gone():
+    from reluflow.papers.boursier2022.fig4 import _left
+
+    count = np.arange(0.0, 300_000.0, 500.0)
+    loss = 0.06 + 0.11 / (1 + np.exp((count - 40_000) / 3000)) - 0.06 / (1 + np.exp((200_000 - count) / 5000))
+    assert abs(_left(count, loss) - (200_000 - 5000 * np.log(99))) <= 500
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["fig4", "fig6", "fig7"])
 def test_every_stated_fact_holds_of_the_long_runs(name):

@@ -47,6 +47,70 @@ def test_figure_6_refuses_neurons_in_the_wrong_cone(numbers):
     assert FIGURES["fig6"].facts(ds)[0].verdict == "violated"
 
 
+WRONG_6 = [
+    ("aligned", lambda ds: ds.aligned - 0.01 * (ds.iteration == int(ds.panel[1])), "as in the exact flow"),
+    ("cosine", lambda ds: ds.cosine * 0.99, "median of the living"),
+    ("loss", lambda ds: ds.loss * 0.85, "no fall yet"),
+    ("loss", lambda ds: ds.loss.shift(iteration=8, fill_value=1.0), "first fall"),
+    ("loss", lambda ds: ds.loss.where((ds.loss < 0.4) | (ds.loss > 0.6), 0.3), "the plateau"),
+    ("loss", lambda ds: ds.loss + 0.1, "second fall"),
+    ("stable_rank", lambda ds: ds.stable_rank + 1, "stable rank"),
+    ("counts", lambda ds: ds.counts + [10, 0, 0], "in S+"),
+    ("counts", lambda ds: ds.counts + [0, 10, 0], "in S-"),
+    ("counts", lambda ds: ds.counts - [0, 0, 10], "dead"),
+    ("counts", lambda ds: ds.counts - 3, "anywhere else"),
+]
+
+
+@pytest.mark.parametrize(("what", "change", "text"), WRONG_6)
+def test_figure_6_refuses_wrong_numbers_by_the_fact_about_them(what, change, text, numbers):
+    ds = numbers("fig6", seeds=2).copy(deep=True)
+    ds[what] = change(ds)
+    assert any(f.verdict == "violated" and text in f.text for f in FIGURES["fig6"].facts(ds))
+
+
+def phases(kind: str):
+    """Curves of Figures 12 and 13 as they should be: a logistic fall of the loss and what comes with it."""
+    import xarray as xr
+
+    if kind == "two":
+        k, epoch = np.arange(0, 4901, 49), 7
+        z = 0.7 * np.exp(np.minimum((k - 3200) / 133, 1.6))
+        move = 3 + 30 * np.exp(-(((k - 1000) / 300) ** 2)) - 2.5 * (k > 2000)
+    else:
+        k, epoch = np.arange(0, 71), 7
+        z, move = 1.5 * (1 - np.exp(-k / 2)), 1e5 * np.exp(-k.astype(float))
+    curves = {"loss": np.exp(-z), "norm_change": 2 * z * np.exp(-z), "direction_change": move}
+    ds = xr.Dataset({n: ("iteration", v) for n, v in curves.items()}, coords={"iteration": k})
+    return ds.assign_attrs(epoch=epoch, images=400, batch=64, note="")
+
+
+def test_two_phases_are_told_from_none():
+    for name, good, bad in (("fig12", "two", "none"), ("fig13", "none", "two")):
+        assert all(f.ok for f in FIGURES[name].facts(phases(good))), [str(f) for f in FIGURES[name].facts(phases(good))]
+        said = {f.text: f.verdict for f in FIGURES[name].facts(phases(bad))}
+        assert said["norms are silent (below 1 % of their fastest) for epochs"] == "violated"
+
+
+@pytest.mark.parametrize(
+    ("what", "change", "text"),
+    [
+        ("norm_change", lambda a: a + 0.002, "until 2000"),
+        ("direction_change", lambda a: a[::-1].values, "directions change most at"),
+        ("loss", lambda a: a * 0.99, "loss then"),
+        ("direction_change", lambda a: a[::-1].values, "before norms start"),
+        ("direction_change", lambda a: np.maximum(a, 4), "between the phases"),
+        ("norm_change", lambda a: a * 1.2, "2/e"),
+        ("loss", lambda a: a * 0 + 1, "while the loss falls"),
+        ("loss", lambda a: a * 0, "while the loss falls"),
+    ],
+)
+def test_figure_12_refuses_wrong_curves_by_the_fact_about_them(what, change, text):
+    ds = phases("two")
+    ds[what] = ("iteration", np.asarray(change(ds[what])))
+    assert any(f.verdict == "violated" and text in f.text for f in FIGURES["fig12"].facts(ds))
+
+
 @pytest.mark.parametrize("name", ["fig7", "fig8", "fig9"])
 def test_two_data_draw_and_a_count_moved_by_ten_is_refused(name, numbers):
     ds = numbers(name, seeds=4)

@@ -197,9 +197,9 @@ def caption(ds) -> str:
     return f"""The five points of Figure 4 of Boursier et al. (y_3 = {ds.attrs["y3"]:g}) are not orthogonal, and the
     limit of vanishing scale is not of minimum norm. a: the network of least norm that fits (amber, |theta|^2 =
     {least:.5f}, from a cone programme over all activation patterns, with its certificate) and the limit of the flow
-    (ink, {last:.5f}, {100 * (last / least - 1):.1f} % more), which has one kink more, right of all data. b: why. With nu the
-    programme's dual variables, eta(w) = sum_k nu_k relu(w.x_k) stays within [-1, 1] on unit vectors, and a network of
-    least norm has neurons only where it touches with their sign. The limit has neurons, those of kink
+    (ink, {last:.5f}, {100 * (last / least - 1):.1f} % more), which has one kink more, right of all data. b: why. With
+    nu the programme's dual variables, eta(w) = sum_k nu_k relu(w.x_k) stays within [-1, 1] on unit vectors, and a
+    network of least norm has neurons only where it touches with their sign. The limit has neurons, those of kink
     {float(ds.kink[worst]):.3g}, that are active on every point, where it is {abs(tight[worst]):.2f}; they alone cost
     {cost:.3f}, the whole excess. c: |theta|^2 along the flow from e^-{-float(ds.log_scale[-1]):g}; it passes the least
     norm in its last fall. d: the excess at the end of {ds.norm.size} runs, {ds.sizes["seed"]} starts at each of

@@ -48,11 +48,15 @@ def half(ds) -> float:
     return float(np.interp(-0.5, -loss[k - 1 : k + 1], count[k - 1 : k + 1])) if k else np.nan
 
 
-def silent(ds) -> float:
-    """The share of the time to half the loss in which norms change by less than 1 % of their fastest."""
+def start(ds) -> float:
+    """The iteration at which norms start: they change by 1 % of their fastest."""
     quiet = ds.norm_change.values < 0.01 * float(ds.norm_change.max())
-    first = int(np.argmin(quiet))
-    return float(ds.iteration[first]) / half(ds)
+    return float(ds.iteration[int(np.argmin(quiet))]) if not quiet.all() else np.nan
+
+
+def silent_epochs(ds) -> float:
+    """How many epochs pass before norms start."""
+    return start(ds) / ds.attrs["epoch"]
 
 
 def draw(ds):

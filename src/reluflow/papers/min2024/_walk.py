@@ -153,6 +153,24 @@ def dearest(ax, ds) -> None:
     )
 
 
+def picture(ds, maximal_too: bool):
+    """Figures 14 and 15: the run's path on the lattice, alone or beside the maximal path."""
+    from reluflow.plot import look
+
+    fig = look.figure(look.COLUMN, 3.3)
+    ax = fig.subplots()
+    if maximal_too:
+        dearest(ax, ds)
+    lattice(ax, ds)
+    return fig
+
+
+def ours(ds) -> str:
+    """The end of captions: what the run is."""
+    return f"""Data and run are ours (n = {ds.sizes["datum"]}, mu = {ds.attrs["mu"]:.2f}, balanced flow from e^-40); the
+    paper's figure is a drawing."""
+
+
 def twins(ds, down: bool):
     """The run's path beside the maximal one, with lines from each edge that goes down (or right) to its twin."""
     from reluflow.plot import look

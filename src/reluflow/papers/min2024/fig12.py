@@ -21,24 +21,31 @@ def compute(**settings):
 
 
 def facts(ds) -> list[Claim]:
-    """Two phases: while directions move norms do not, and when norms grow directions are done.
+    r"""Two phases: while directions move norms do not, and when norms grow directions are done.
 
-    The handbook's full-batch curves (another draw, other images): a hump of 32 in the directions near 1100-1250, norm
-    change below 1e-3 until 2000, its peak near 3500. The hump sums 50 neurons whose moments are drawn with v_j and
-    <w_j, x+>: a tenth of deviation each in height and time, three of them allowed; the peak follows |x+|/n: 20 %.
+    The text has neurons aligned by about 2000, the handbook norm change below 1e-3 until then. The norm change is
+    2 mean z e^{-z} over margins z, hence at most 2/e; below 1e-3 the loss, mean e^{-z} >= 1 - mean z, is above 0.999.
+    The paper records epochs: a phase is one if it lasts more than an epoch (in Figure 13 none does). How high the hump
+    of direction change is, and when, belongs to a draw (32 near 1100 to 1250 in the handbook's): no bound follows for
+    another, but that directions move least between the two humps, less than at the start.
     """
     from reluflow.papers.min2024 import _phases
 
-    move, grow = ds.direction_change, ds.norm_change
-    hump, peak = int(np.argmax(move.values)), int(np.argmax(grow.values))
+    move, grow, count = ds.direction_change.values, ds.norm_change.values, ds.iteration.values
+    hump, peak = int(np.argmax(move)), int(np.argmax(grow))
+    between = move[hump : peak + 1] if peak > hump else np.array([np.nan])
     return [
-        Claim("directions change most at iteration", float(ds.iteration[hump]), "=", 1175, slack=350),
-        Claim("by how much", float(move.max()), "=", 32, slack=9.6),
-        Claim("norms change most at iteration", float(ds.iteration[peak]), "=", 3500, slack=700),
-        Claim("norm change while directions move, share of its peak", float(grow[hump] / grow[peak]), "<=", 0.01),
-        Claim("direction change while norms grow, share of its peak", float(move[peak] / move[hump]), "<=", 0.2),
-        Claim("loss when directions change most", float(ds.loss[hump]), ">=", 0.99),
-        Claim("silent share of the time to half the loss: two phases", _phases.silent(ds), ">=", 0.5),
+        Claim("norm change until 2000, largest", float(grow[count <= 2000].max()), "<=", 1e-3),
+        Claim("directions change most at iteration", float(count[hump]), "<=", 2000),
+        Claim("loss then", float(ds.loss[hump]), ">=", 0.999),
+        Claim("norms are silent (below 1 % of their fastest) for epochs", _phases.silent_epochs(ds), ">", 1.0),
+        Claim(
+            "directions change most before norms start, iterations between", _phases.start(ds) - count[hump], ">", 0.0
+        ),
+        Claim("direction change between the phases, least, over its start", float(between.min() / move[0]), "<", 1.0),
+        Claim("norm change at most 2/e", float(grow.max()), "<=", float(2 / np.e), slack=1e-5 * float(grow.max())),
+        Claim("norms change most while the loss falls: loss at that time", float(ds.loss[peak]), "<=", 0.9),
+        Claim("norms change most while the loss falls: loss at that time", float(ds.loss[peak]), ">=", 0.1),
     ]
 
 
@@ -53,6 +60,6 @@ def caption(ds) -> str:
 
     return f"""MNIST digits 1 and 0, both layers trained by SGD ({ds.attrs["images"]:,} images, batches of
     {ds.attrs["batch"]:,}) from N(0, 1e-12). Two phases: directions change (c) while norms (b) and the loss (a) do
-    not, for {100 * _phases.silent(ds):.0f}% of the time to half the loss; then norms grow, the loss falls, and
-    directions move little. Compare Figure 13. Changes are those of the full mean loss; the paper does not say whether
-    its carry 1/n."""
+    not, for {_phases.silent_epochs(ds):.0f} epochs, {100 * _phases.start(ds) / _phases.half(ds):.0f}% of the time to
+    half the loss; then norms grow, the loss falls, and directions move little. Compare Figure 13. Changes are those of
+    the full mean loss; the paper does not say whether its carry 1/n."""

@@ -16,16 +16,10 @@ def facts(ds):
 
 
 def draw(ds):
-    from reluflow.plot import look
-
-    fig = look.figure(look.COLUMN, 3.3)
-    ax = fig.subplots()
-    _walk.lattice(ax, ds)
-    return fig
+    return _walk.picture(ds, maximal_too=False)
 
 
 def caption(ds) -> str:
     return f"""The path of the neuron of Figure 4 on the lattice of numbers of active data: right when it gains a
     positive datum, down when it loses a negative one, never back. {ds.sizes["visit"] - 1} edges, from its start to
-    S+. Data and run are ours (n = {ds.sizes["datum"]}, mu = {ds.attrs["mu"]:.2f}, balanced flow from e^-40); the
-    paper's figure is a drawing."""
+    S+. {_walk.ours(ds)}"""

@@ -21,5 +21,4 @@ def draw(ds):
 
 def caption(ds) -> str:
     return f"""Each edge of the run's path (red) on which a negative datum is lost has an edge of the maximal path
-    (gold) of its own, at least as dear (arrows): why the maximal path bounds all. Data and run are ours (n =
-    {ds.sizes["datum"]}, mu = {ds.attrs["mu"]:.2f}, balanced flow from e^-40); the paper's figure is a drawing."""
+    (gold) of its own, at least as dear (arrows): why the maximal path bounds all. {_walk.ours(ds)}"""

@@ -20,5 +20,4 @@ def draw(ds):
 
 
 def caption(ds) -> str:
-    return f"""As Figure 16 for the edges on which a positive datum is gained. Data and run are ours (n =
-    {ds.sizes["datum"]}, mu = {ds.attrs["mu"]:.2f}, balanced flow from e^-40); the paper's figure is a drawing."""
+    return f"""As Figure 16 for the edges on which a positive datum is gained. {_walk.ours(ds)}"""

@@ -45,5 +45,4 @@ def draw(ds):
 def caption(ds) -> str:
     return f"""Which data one neuron with v > 0 is active on (bars), over time: at each dotted time it changes its
     pattern, and it only ever gains positive data (red) and loses negative ones (blue), each once, until it is active
-    on exactly the positive data: it is in S+. Data and run are ours (n = {ds.sizes["datum"]}, mu =
-    {ds.attrs["mu"]:.2f}, balanced flow from e^-40); the paper's figure is a drawing."""
+    on exactly the positive data: it is in S+. {_walk.ours(ds)}"""

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from reluflow.claim import Claim
+from reluflow.papers.min2024 import _two_data
 
-SETTINGS = {
-    "quick": dict(delta=0.001, width=50, sigma=1e-6, seed=1, seeds=60, panels=[0, 7000, 21_000]),
-    "full": dict(delta=0.001, width=50, sigma=1e-6, seed=1, seeds=60, panels=[0, 7000, 21_000]),
-}
+SETTINGS = _two_data.settings(delta=0.001, seed=1)
 SEEN = ("start", "several outside S+", "trained, one outside")
 
 
-def compute(*, delta, width, sigma, seed, seeds, panels):
-    import reluflow as rf
-    from reluflow.papers.min2024 import _plane
-
-    data = rf.data.two_angles(delta=delta)
-    ds = _plane.run(data, width=width, sigma=sigma, seed=seed, panels=panels, last=int(panels[-1]))
-    at = [4000, 7000, 21_000]
-    return ds.assign(_plane.outside(data, width=width, sigma=sigma, seeds=seeds, at=at)).assign_coords(moment=at)
+def compute(**settings):
+    return _two_data.compute(**settings)
 
 
 def facts(ds) -> list[Claim]:
@@ -28,26 +18,24 @@ def facts(ds) -> list[Claim]:
     0.63 at 21000, exactly one in 42 % of runs."""
     from reluflow.papers.min2024._plane import near
 
-    early, late = ds.outside.sel(moment=7000).values, ds.outside.sel(moment=21_000).values
+    early, late = (_two_data.outside(ds, k) for k in (7000, 21_000))
     first, slack = near(early, 10.4)
     second, slack2 = near(late, 0.63)
-    runs = len(late)
-    one, spread = float(np.mean(late == 1)), 3 * np.sqrt(0.42 * 0.58 * (1 / runs + 1 / 60))
-    shown = [int(np.sum((ds.sign.sel(iteration=k) > 0) & (ds.cone.sel(iteration=k) == 0))) for k in (7000, 21_000)]
+    level, room = near(ds.mean_loss.sel(moment=21_000).values, 0.0085)
+    one, spread = _two_data.share(late == 1, 0.42)
+    runs, shown = len(late), [_two_data.shown(ds, k) for k in (7000, 21_000)]
     return [
         Claim("the run shown: positive, not dead, outside S+ at 7000: several", shown[0], ">=", 2),
         Claim("the run shown: the same at 21000: one", shown[1], "=", 1),
         Claim(f"outside S+ at 7000, mean of {runs} runs", first, "=", 10.4, slack=slack),
         Claim(f"outside S+ at 21000, mean of {runs} runs", second, "=", 0.63, slack=slack2),
         Claim("share of runs with exactly one at 21000", one, "=", 0.42, slack=spread),
-        Claim("loss at 21000, mean", float(ds.mean_loss.sel(moment=21_000).mean()), "=", 0.0085, slack=0.002),
+        Claim("loss at 21000, mean", level, "=", 0.0085, slack=room + 5e-5),
     ]
 
 
 def draw(ds):
-    from reluflow.papers.min2024 import _plane
-
-    return _plane.panels(ds, SEEN)[0]
+    return _two_data.draw(ds, SEEN)
 
 
 def caption(ds) -> str:

@@ -5,29 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim
+from reluflow.papers.min2024 import _two_data
 
-SETTINGS = {
-    "quick": dict(delta=0.0, width=50, sigma=1e-6, seed=0, seeds=60, panels=[0, 7000, 21_000]),
-    "full": dict(delta=0.0, width=50, sigma=1e-6, seed=0, seeds=60, panels=[0, 7000, 21_000]),
-}
+SETTINGS = _two_data.settings(delta=0.0, seed=0)
 SEEN = ("start", "three groups", "trained")
 
 
-def compute(*, delta, width, sigma, seed, seeds, panels):
-    import reluflow as rf
-    from reluflow.papers.min2024 import _plane
-
-    data = rf.data.two_angles(delta=delta)
-    ds = _plane.run(data, width=width, sigma=sigma, seed=seed, panels=panels, last=int(panels[-1]))
-    at = [4000, 7000, 21_000]
-    return ds.assign(_plane.outside(data, width=width, sigma=sigma, seeds=seeds, at=at)).assign_coords(moment=at)
+def compute(**settings):
+    return _two_data.compute(**settings)
 
 
 def facts(ds) -> list[Claim]:
     """The text: neurons end in S+, near x1, or near x2, and only those in S+ grow much. Handbook: about 9 of 50 in S+
     and 21 outside, constant from 4000 on."""
-    inside, out = ds.inside.sel(moment=21_000).values, ds.outside.sel(moment=21_000).values
-    moved = float(np.mean(np.abs(ds.outside.sel(moment=4000).values - out)))
+    inside, out = ds.inside.sel(moment=21_000).values, _two_data.outside(ds, 21_000)
+    moved = float(np.mean(np.abs(_two_data.outside(ds, 4000) - out)))
     end = ds.isel(iteration=-1)
     size = np.exp(end.log_norm.values)
     ours, others = (end.cone.values == 1) & (end.sign.values > 0), (end.cone.values == 0) & (end.sign.values > 0)
@@ -47,9 +39,7 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.papers.min2024 import _plane
-
-    return _plane.panels(ds, SEEN)[0]
+    return _two_data.draw(ds, SEEN)
 
 
 def caption(ds) -> str:
