@@ -20,14 +20,18 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import uuid
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from reluflow import _vet
+from reluflow._checks import plainly, shown
 from reluflow.descent import Descent
 from reluflow.events import KINDS, Events
 from reluflow.kernels import coupled as kn
@@ -45,17 +49,20 @@ def save(sol, path) -> Path:
     path = Path(path)
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise FileExistsError(f"`{path}` must not exist yet, got something there: choose another path, or remove it.")
-    part = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write(part, *_parts(sol))
-        os.rename(part, path)
+        clear(path.parent)
+        with beside(path) as part:
+            _write(part, *_parts(sol))
+            os.rename(part, path)
         _sync(path.parent)
     except OSError as error:
-        raise type(error)(_refusal(path, error)) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+        kind = FileExistsError if error.errno in TAKEN else type(error)
+        raise kind(_refusal(path, error)) from error
     return path
+
+
+TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 
 
 def _refusal(path: Path, error: OSError) -> str:
@@ -63,10 +70,70 @@ def _refusal(path: Path, error: OSError) -> str:
     out = {
         errno.ENOSPC: "free some room, or choose another disk",
         errno.EDQUOT: "free some room, or choose another disk",
-        errno.ENOTEMPTY: "another run was saved there meanwhile; choose another path",
-        errno.EEXIST: "another run was saved there meanwhile; choose another path",
+        errno.EFBIG: "free some room, or choose another disk",
+        **dict.fromkeys(TAKEN, "another run was saved there meanwhile; choose another path"),
     }.get(error.errno or 0, "choose a folder that you may write to")
     return f"`{path}` must be writable, got {why}: {out}. Nothing was left there."
+
+
+# What is being written ------------------------------------------------------------------------------------------------
+
+PART = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.part")
+
+
+@contextmanager
+def beside(path: Path):
+    """A new folder beside `path` to write and rename; it goes away in any case.
+
+    It is locked by its writer, and the system lets go of the lock of a killed one: so `clear` knows what is left over.
+    """
+    while True:
+        part = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.part")
+        part.mkdir()
+        with suppress(FileNotFoundError):
+            handle = _locked(part, wait=True)
+            if part.exists():
+                break
+            _let_go(handle)  # another took it for a leftover before it was locked
+    try:
+        yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        _let_go(handle)
+
+
+def clear(folder: Path) -> None:
+    """Removes what killed writers have left in a folder."""
+    for part in [p for p in folder.iterdir() if PART.fullmatch(p.name)]:
+        try:
+            handle = _locked(part, wait=False)
+        except OSError:  # at work, or gone by now
+            continue
+        if handle is not None:
+            shutil.rmtree(part, ignore_errors=True)
+            _let_go(handle)
+
+
+def _locked(folder: Path, wait: bool) -> int | None:
+    """A folder's lock, as an open handle; None where the system has no such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(handle)
+        if not wait:
+            raise
+        return None  # a disk without locks
+    return handle
+
+
+def _let_go(handle: int | None) -> None:
+    if handle is not None:
+        os.close(handle)
 
 
 def _write(part: Path, attributes: dict, arrays: dict[str, tuple[tuple[str, ...], np.ndarray]]) -> None:
@@ -237,10 +304,15 @@ def _solution(problem, method, outcome, stats, events, arrays):
     from reluflow.solution import Solution
 
     turn = lambda q: q
+    width, n, cells = problem.init.width, problem.data.n, arrays["checkpoints/code"]
+    if width * n > max(_vet.UNPACKED, 64 * cells[:1].size) or not len(cells):
+        raise _vet.Unfit("states of another size")
     if isinstance(method, Descent):
         machine: Any = descent.Machine(problem, method)
     else:
         end, rest = arrays["control/end"].tolist()
+        if not (end > 0.0 and rest >= 0.0):
+            raise _vet.Unfit("an odd end")
         if method.events == "stepped":
             machine = stepped.Machine(problem, method.rtol, end)
         else:
@@ -248,12 +320,14 @@ def _solution(problem, method, outcome, stats, events, arrays):
         turn = _turn(machine.coords, arrays["coordinates/basis"])
 
     def state(where: str):
+        _vet.states(arrays, where, machine.m, machine.big, machine.r, 4 if isinstance(method, Descent) else 8)
         q, b, c, energy, code = (arrays[f"{where}/{name}"] for name in ("q", "b", "c", "energy", "code"))
         flat = [turn(q).reshape(len(q), -1), b, c, energy[:, None]]
         return np.ascontiguousarray(np.hstack(flat)), code.reshape(len(code), -1)
 
+    checked = state("checkpoints")
     marks = np.column_stack([arrays["checkpoints/clock"], arrays["checkpoints/step"]])
-    checkpoints = (marks, *state("checkpoints"))
+    checkpoints = (marks, *checked)
     frames = (arrays["frames/clock"], *state("frames")) if "frames/clock" in arrays else (marks[:, 0], *checkpoints[1:])
     return Solution(problem, method, outcome, stats, events, machine, frames, checkpoints)
 
@@ -266,6 +340,8 @@ def _turn(coords, basis: np.ndarray):
     if np.array_equal(basis, coords.basis):
         return lambda q: q
     r = basis.shape[0]
+    if basis.shape != coords.basis.shape:
+        raise _vet.Unfit("another basis")
     across = basis @ coords.basis.T
     return lambda q: np.concatenate([q[..., :r] @ across, q[..., r:]], axis=-1)
 
@@ -298,18 +374,20 @@ def read_attributes(path) -> dict:
             f"`{path}` must be a run folder, got no `zarr.json` in it: give the folder that `sol.save` wrote."
         )
     try:
-        attributes = json.loads(meta.read_bytes())["attributes"]
+        attributes = _vet.text(meta)["attributes"]
         mark = attributes.get("reluflow")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (_vet.Unfit, OSError, KeyError, TypeError, AttributeError):
         raise ValueError(
             f"`{path}` must be a whole run, got a damaged `zarr.json`: restore it from a copy, or run again."
         ) from None
     if not isinstance(mark, dict) or "format" not in mark:
         raise ValueError(f"`{path}` must be a reluflow run, got zarr of another kind: open it with `xarray.open_zarr`.")
-    if mark["format"] not in READERS:
+    if type(mark["format"]) is not int or mark["format"] not in READERS:
+        versions = attributes.get("versions")
+        wrote = versions.get("reluflow") if isinstance(versions, dict) else None
         raise ValueError(
-            f"`{path}` must have a format up to {FORMAT}, got {mark['format']} (reluflow "
-            f"{attributes.get('versions', {}).get('reluflow', '?')}): install a newer reluflow to read it."
+            f"`{path}` must have a format up to {FORMAT}, got {shown(mark['format'])} (reluflow "
+            f"{plainly(str(wrote or '?'), 20)}): install a newer reluflow to read it."
         )
     return attributes
 
@@ -319,8 +397,10 @@ def _arrays(path: Path, manifest: dict) -> dict[str, np.ndarray]:
     import zarr
 
     found = {}
+    _vet.folder(path, manifest)
     for name, entry in manifest.items():
         try:
+            _vet.array(path / name, entry)
             value = zarr.open_array(str(path / name), mode="r", zarr_format=3)[...]
             value = np.asarray(value)
             good = (
@@ -362,7 +442,9 @@ def _read_1(path: Path, attributes: dict):
         )
         table = _schema.tables()["method"]
         method = _schema.build(table, _schema.complete(table, attributes["method"], []))
-        code = np.array([KINDS.index(name) for name in attributes["event_kinds"]])[arrays["events/code"]]
+        kinds = attributes["event_kinds"]
+        _vet.columns(arrays, len(kinds), problem.init.width, problem.data.n)
+        code = np.array([KINDS.index(name) for name in kinds], np.int64)[arrays["events/code"]]
         t, log_t, neuron, datum, unique = (arrays[f"events/{k}"] for k in ("t", "log_t", "neuron", "datum", "unique"))
         events = Events(t, log_t, neuron, datum, code, unique)
         known = {f.name: f.type for f in fields(Stats)}
@@ -372,9 +454,17 @@ def _read_1(path: Path, attributes: dict):
             sol.experiment = Experiment.from_dict(attributes["experiment"], folder=attributes.get("folder"))
         return sol
     except KeyError as error:
+        lost = plainly(str(error), 60)
+        raise ValueError(f"`{path}` must be a whole run, got no {lost} in it: restore a copy, or run again.") from None
+    except _vet.Unfit as error:
+        raise ValueError(f"`{path}` must be a whole run, got {error}: restore it from a copy, or run again.") from None
+    except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
+        if str(error).startswith(f"`{path}`"):
+            raise
         raise ValueError(
-            f"`{path}` must be a whole run, got no {error} in it: restore it from a copy, or run again."
-        ) from None
+            f"`{path}` must be a whole run, got parts that do not fit ({plainly(str(error), 200)}): "
+            "restore it from a copy, or run again."
+        ) from error
 
 
 def _number(value, annotation):
