@@ -44,24 +44,29 @@ class Run:
 
         A reversal counts once it is larger than `ignore` times the whole range of the curve.
         """
-        curve = np.asarray(self.norm if values is None else values, dtype=float)
-        threshold = ignore * float(np.ptp(curve))
-        legs: list[int] = []
-        low = high = curve[0]
-        for v in curve[1:]:
-            low, high = min(low, v), max(high, v)
-            way = legs[-1] if legs else 0
-            if way <= 0 and v - low > threshold:
-                legs.append(1)
-                high = v
-            elif way >= 0 and high - v > threshold:
-                legs.append(-1)
-                low = v
-        return tuple(legs)
+        return legs(self.norm if values is None else values, ignore=ignore)
 
     def __repr__(self) -> str:
         ends = f"norm {self.norm[0]:.6g} -> {self.norm[-1]:.6g}, loss {self.loss[0]:.6g} -> {self.loss[-1]:.6g}"
         return f"Run({self.start!r}, {self.iteration[-1]} iterations of step {self.step:g}: {ends})"
+
+
+def legs(values, *, ignore: float = 1e-3) -> tuple[int, ...]:
+    """The monotone legs of any curve, as `Run.legs` has them of a norm."""
+    curve = np.asarray(values, dtype=float)
+    threshold = ignore * float(np.ptp(curve))
+    found: list[int] = []
+    low = high = curve[0]
+    for v in curve[1:]:
+        low, high = min(low, v), max(high, v)
+        way = found[-1] if found else 0
+        if way <= 0 and v - low > threshold:
+            found.append(1)
+            high = v
+        elif way >= 0 and high - v > threshold:
+            found.append(-1)
+            low = v
+    return tuple(found)
 
 
 def train(

@@ -1,0 +1,213 @@
+"""Figure 4 of [LSY23]: the magnitude of a fully connected network of depth 5, from small and large norms."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from reluflow.claim import Claim
+
+SHAPE = dict(d=100, hidden=50, depth=5, small=[0.04, 8e-4], large=[0.44, 1e-4], seed=0)
+QUICK = dict(n=500, targets=[0.2], faster=10, small_last=20_000, middle_last=3000, large_last=1000, fine_last=2000)
+FULL = dict(
+    n=10_000, targets=[0.2, 0.14], faster=1, small_last=100_000, middle_last=100_000, large_last=30_000,
+    fine_last=100_000,
+)  # fmt: skip
+SETTINGS = {
+    "quick": dict(**QUICK, **SHAPE, dtype="float32", device=None, recordings=True),
+    "full": dict(**FULL, **SHAPE, dtype="float64", device="gpu", recordings=True),
+}
+
+
+def compute(*, device, recordings, **sizes):
+    import xarray as xr
+
+    from reluflow.papers.lee2023 import _deep
+
+    cases = _deep.cases(**sizes)
+    known = _deep.recorded() if recordings else {}
+    runs = [known.get(case.key) or _deep.train(case, device) for case in cases]
+    frames = max(len(run["loss"]) for run in runs)
+
+    def column(name):
+        shapes = [np.asarray(run[name], float) for run in runs]
+        return np.stack([np.concatenate([a, np.full((frames - len(a), *a.shape[1:]), np.nan)]) for a in shapes])
+
+    each = lambda name: [getattr(case, name) for case in cases]
+    ds = xr.Dataset(
+        {
+            "iteration": (("case", "frame"), column("iteration")),
+            "loss": (("case", "frame"), column("loss")),
+            "norms": (("case", "frame", "layer"), column("norms")),
+            **{name: ("case", each(name)) for name in ("std", "step", "last", "target")},
+        },
+        {"case": each("name"), "layer": 1 + np.arange(sizes["depth"])},
+        {
+            "n": sizes["n"],
+            "faster": sizes["faster"],
+            "shape": json.dumps([sizes["d"], sizes["hidden"], sizes["depth"]]),
+        },
+    )
+    if sizes["n"] < 10_000:
+        ds.attrs["note"] = (
+            f"quick: n = {sizes['n']}, fewer iterations, SN with {sizes['faster']} times the paper's step"
+        )
+    ds.attrs["recorded"] = int(all(case.key in known for case in cases))
+    return ds
+
+
+# Facts ----------------------------------------------------------------------------------------------------------------
+
+
+def curves(ds, name: str, target: float):
+    """Frames of one case: (iteration, loss, norm of all parameters, norms of the layers), up to where it overflowed."""
+    k = int(np.flatnonzero((ds.case.values == name) & (ds.target.values == target))[0])
+    one = ds.isel(case=k)
+    there = np.isfinite(one.loss.values)
+    norms = one.norms.values[there]
+    return one.iteration.values[there], one.loss.values[there], np.sqrt(np.sum(norms**2, axis=1)), norms
+
+
+def time_to(ds, name: str, target: float, share: float) -> float:
+    """Training time (iterations times step) until the loss is `share` of its start; inf if never."""
+    count, loss, _, _ = curves(ds, name, target)
+    below = np.flatnonzero(loss <= share * loss[0])
+    step = float(ds.step.values[(ds.case.values == name) & (ds.target.values == target)][0])
+    return step * float(count[below[0]]) if len(below) else np.inf
+
+
+def facts(ds) -> list[Claim]:
+    r"""The paper: from a small norm the magnitude only rises, from a large one it only falls, and the small one is
+    slower. Magnitude is read as the norm of all parameters, and as |W_1|.
+
+    At the paper's step a large start leaps in its first steps, which is no gradient flow: there |W_1| is judged, and
+    all parameters at a tenth of the step. Along the flow |W_l|^2 - |W_k|^2 is constant, so that all squared norms must
+    grow alike, up to O(eta). The conjecture of Section 5.2, a fall and then a rise, is judged where the start is as
+    large as the target (k = 0.04 a variance, target 0.2). A reversal counts above 1e-3 of a curve's range.
+    """
+    from reluflow.deep.train import legs
+
+    claims = []
+    for target in dict.fromkeys(float(t) for t in ds.target.values):
+        of = f", target {target:g}"
+        _, _, norm, norms = curves(ds, "SN", target)
+        growth = norms[-1] ** 2 - norms[0] ** 2
+        large = curves(ds, "LN", target)[3][:, 0]
+        times = [time_to(ds, name, target, 0.1) for name in ("SN", "LN")]
+        claims += [
+            Claim(f"SN{of}: falls of the norm of all parameters", legs(norm).count(-1), "=", 0),
+            Claim(f"SN{of}: falls of |W_1|", legs(norms[:, 0]).count(-1), "=", 0),
+            Claim(f"SN{of}: the norm at the end over the start", norm[-1] / norm[0], ">", 1.05),
+            Claim(
+                f"SN{of}: growth of |W_l|^2, spread over the layers, of their mean",
+                np.ptp(growth) / growth.mean(),
+                "<=",
+                0.01,
+            ),
+            Claim(f"LN{of}: rises of |W_1|", legs(large).count(1), "=", 0),
+            Claim(f"LN{of}: |W_1| at the end over the start", large[-1] / large[0], "<", 1.0),
+            Claim(f"time until the loss is a tenth{of}: SN over LN", times[0] / times[1], ">", 100),
+            Claim(
+                f"k = 0.44 a variance{of}: iterations before numbers overflow",
+                float(curves(ds, "LN variance", target)[0][-1]),
+                "<=",
+                10,
+            ),
+        ]
+    first = float(ds.target.values[0])
+    _, _, norm, _ = curves(ds, "LN fine", first)
+    layers = [legs(w) for w in curves(ds, "SN variance", first)[3].T]
+    both = sum(way == (-1, 1) for way in layers)
+    return [
+        *claims,
+        Claim(f"LN, a tenth of the step, target {first:g}: rises of the norm", legs(norm).count(1), "=", 0),
+        Claim(
+            f"LN, a tenth of the step, target {first:g}: the norm at the end over the start",
+            norm[-1] / norm[0],
+            "<",
+            1.0,
+        ),
+        Claim(
+            f"k = 0.04 a variance, target {first:g}: layers whose norm falls, then rises", both, "=", ds.sizes["layer"]
+        ),
+    ]
+
+
+# Picture --------------------------------------------------------------------------------------------------------------
+
+
+PANELS = (
+    ("SN", "a", "SN: k = 0.04 a standard deviation"),
+    ("LN", "b", "LN: k = 0.44 a standard deviation"),
+    ("SN variance", "c", "k = 0.04 a variance: as large as the target"),
+    ("LN fine", "d", "LN at a tenth of the step"),
+)
+
+
+HEIGHTS = {"SN": 0.3, "LN": 0.65, "SN variance": 0.2, "LN fine": 0.72}  # where a panel has room
+
+
+def _short(loss: float) -> str:
+    return f"{loss:,.0f}" if loss >= 100 else f"{loss:.2g}"
+
+
+def draw(ds):
+    from reluflow.plot import look
+
+    fig = look.figure(look.PAGE, 3.9)
+    targets = list(dict.fromkeys(float(t) for t in ds.target.values))
+    for ax, (name, letter, title) in zip(fig.subplots(2, 2).ravel(), PANELS):
+        ax.axhline(1.0, color=look.FAINT, lw=0.6)
+        for k, target in enumerate(targets):
+            if not np.any((ds.case.values == name) & (ds.target.values == target)):
+                continue
+            count, loss, norm, norms = curves(ds, name, target)
+            step = float(ds.step.values[(ds.case.values == name) & (ds.target.values == target)][0])
+            paper = ds.attrs["faster"] if name == "SN" else 1
+            for curve, colour, width in ((norms[:, 0], look.GREEN, 1.3), (norm, look.MINUS, 2.0)):
+                ax.plot(paper * count, curve / curve[0], color=colour, lw=width, ls="-" if k == 0 else (0, (3, 1.5)))
+            if k == 0:
+                text = f"step {step / paper:g}\nloss {_short(loss[0])} → {_short(loss[-1])}"
+                ax.text(
+                    0.97,
+                    HEIGHTS[name],
+                    text,
+                    color=look.FAINT,
+                    fontsize=7,
+                    ha="right",
+                    va="center",
+                    transform=ax.transAxes,
+                )
+        look.letter(ax, letter, title)
+        look.iterations(ax.xaxis)
+        ax.set_xlim(0, None)
+        ax.margins(y=0.14)
+        ax.ticklabel_format(axis="y", useOffset=False)
+    axes = fig.axes
+    for ax in (axes[0], axes[2]):
+        ax.set_ylabel("norm over its start")
+    look.corner(axes[0], "all parameters", "upper left", look.MINUS, 7.5)
+    axes[0].text(0.03, 0.86, "first layer |W₁|", color=look.GREEN, fontsize=7.5, va="top", transform=axes[0].transAxes)
+    return fig
+
+
+def caption(ds) -> str:
+    d, hidden, depth = json.loads(ds.attrs["shape"])
+    targets = list(dict.fromkeys(float(t) for t in ds.target.values))
+    _, _, norm, _ = curves(ds, "LN", targets[0])
+    leap = norm.max() / norm[0] - 1
+    leaps = (
+        f"its first steps overshoot and the norm of all parameters leaps by {100 * leap:.1f}%"
+        if leap > 1e-3
+        else "all parameters fall with it"
+    )
+    last = float(curves(ds, "LN variance", targets[0])[0][-1])
+    stds = " (solid) and ".join(f"{t:g}" for t in targets) + (" (dashed)" if len(targets) > 1 else "")
+    return f"""Norms of a fully connected network of depth {depth}, hidden width {hidden}, input {d}, no biases, trained
+    by descent on {ds.attrs["n"]} Gaussian points towards a network of the same shape; blue all parameters, green |W₁|,
+    each over its start. From a small norm the magnitude only rises (a), from a large one |W₁| only falls (b): at the
+    paper's step {leaps}; at a tenth of it every layer falls all along (d). A start as large as the target falls, then
+    rises (c): the paper's conjecture of two phases. The paper does not give the target's scale: here its weights have
+    standard deviation {stds}. Read as a variance, k = 0.44 overflows after {last:g} iterations, so k is taken for a
+    standard deviation in a, b and d."""
