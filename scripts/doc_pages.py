@@ -1,0 +1,188 @@
+"""Writes what the documentation says about the papers, from the code: theorems with verdicts, figures, errata.
+
+.venv/bin/python scripts/doc_pages.py              # docs/_generated, as every build of the documentation does
+.venv/bin/python scripts/doc_pages.py --pictures   # docs/images/learning_*.png, from runs (a few seconds)
+
+Verdicts are read from docs/verdicts.md and pictures from docs/gallery: what is there is shown, what is not is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAPERS = ("boursier2022", "min2024", "kou2023", "lee2023")
+FORMS = {"printed": 'also `form="printed"`'}
+
+
+def write(docs: Path = DOCS) -> None:
+    """All generated parts; files that would not change are left alone, so that Sphinx need not read them again."""
+    out = docs / "_generated"
+    out.mkdir(exist_ok=True)
+    for paper in PAPERS:
+        _put(out / f"{paper}.md", paper_page(paper, docs))
+    _put(out / "more.md", tree(docs))
+    _put(out / "citation.md", citation(docs.parent / "CITATION.cff"))
+
+
+def _put(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+# A paper --------------------------------------------------------------------------------------------------------------
+
+
+def paper_page(paper: str, docs: Path) -> str:
+    """Results, figures and errata of one paper; links are relative to docs/papers."""
+    return "\n".join([*results(paper, docs), "", *figures(paper, docs), "", *errata(paper)]) + "\n"
+
+
+def results(paper: str, docs: Path) -> list[str]:
+    """One row for each check: what it says, what it needs, how it fared on the standard runs."""
+    import reluflow as rf
+    from reluflow.papers import _figures
+
+    fared = verdicts(docs / "verdicts.md")
+    found = sorted(rf.checks(paper), key=lambda c: _figures._order(c.name.split(".")[1]))
+    lines = [
+        "## Results",
+        "",
+        f'{len(found)} checks. `rf.check("{found[0].name}", subject)` judges the first of them; '
+        f"`reluflow check {paper} RUN` all that fit a run. The last column counts verdicts on the standard runs and "
+        "leads to the claims with both sides.",
+        "",
+        "| check | what it says | about | on the standard runs |",
+        "| --- | --- | --- | --- |",
+    ]
+    for check in found:
+        more = "".join(f" ({FORMS[f]})" for f in check.forms if f in FORMS)
+        said = fared.get(check.name)
+        last = f"[{said}](../verdicts.md#{anchor(check.name)})" if said else ""
+        lines.append(f"| `{check.name}` | {cell(statement(check.title))}{more} | {check.needs} | {last} |")
+    return lines
+
+
+def verdicts(page: Path) -> dict[str, str]:
+    """The verdicts of each check, from the summary tables of verdicts.md."""
+    if not page.exists():
+        return {}
+    rows = re.findall(r"^\| \[([\w.]+)\]\(#\w+\) \|[^|]*\|[^|]*\| (.*?) \|$", page.read_text(encoding="utf-8"), re.M)
+    return dict(rows)
+
+
+def statement(title: str) -> str:
+    """A check's title without the paper's label, which the page gives: "Lemma 3: ..."."""
+    return re.sub(r" of \[[A-Z0-9]+\]", "", title, count=1)
+
+
+def figures(paper: str, docs: Path) -> list[str]:
+    """The pictures of the gallery with what to see, each beside its command."""
+    from reluflow.papers import _figures
+
+    folder = docs / "gallery" / paper
+    there = [n for n in (_figures.names(paper)) if (folder / f"{n}.png").exists()]
+    if not there:
+        return []
+    made = sections(folder / "README.md")
+    lines = ["## Figures", "", f"The facts each figure must show are in the [gallery](../gallery/{paper}/README.md)."]
+    for name in there:
+        figure = _figures.paper(paper).figures[name]
+        caption, command, facts = made.get(name, ("", figure.command(), (0, 0)))
+        held = f" {facts[0]} of {facts[1]} facts hold." if facts[1] else ""
+        lines += ["", f"### {statement(figure.title).split(':')[0]}", ""]
+        lines += [f"[![{paper}/{name}](../gallery/{paper}/{name}.png)](../gallery/{paper}/README.md#{name})", ""]
+        lines += [f"{caption}{held}", "", "```console", f"$ {command}", "```"]
+    return lines
+
+
+def sections(page: Path) -> dict[str, tuple[str, str, tuple[int, int]]]:
+    """Caption, command and (facts that hold, facts) of each figure of a page of the gallery."""
+    if not page.exists():
+        return {}
+    found = {}
+    for part in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.M)[1:]:
+        name = part.split("\n", 1)[0].strip()
+        blocks = [b.strip() for b in part.split("\n\n")]
+        caption = [b for b in blocks[2:] if b and not b.startswith(("![", "|", "```"))]
+        command = re.search(r"^```\n(.*?)\n```", part, re.M | re.S)
+        marks = re.findall(r"^\| ([✓✗]) \|", part, re.M)
+        counts = (marks.count("✓"), len(marks))
+        found[name] = (caption[0] if caption else "", command[1] if command else "", counts)
+    return found
+
+
+def errata(paper: str) -> list[str]:
+    """What is printed and what is true."""
+    from reluflow.papers import _found
+
+    try:
+        found = _found.module(paper, "_errata").ERRATA
+    except ModuleNotFoundError:
+        return []
+    lines = [
+        "## Errata",
+        "",
+        "Where a check is named, its printed form fails where the evidence says, and the corrected one holds.",
+        "",
+        "| | where | printed | corrected | evidence | check |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for e in found:
+        check = f"[`{e.check}`](../verdicts.md#{anchor(e.check)})" if e.check else ""
+        row = (e.label, cell(e.where), cell(e.printed), cell(e.corrected), cell(e.evidence), check)
+        lines.append("| " + " | ".join(row) + " |")
+    return lines
+
+
+def cell(text: str) -> str:
+    """Plain text inside a table of Markdown."""
+    for mark in "\\|*_[]$":
+        text = text.replace(mark, "\\" + mark)
+    return " ".join(text.replace("<", "&lt;").split())
+
+
+def anchor(name: str) -> str:
+    return name.replace(".", "")
+
+
+# The rest -------------------------------------------------------------------------------------------------------------
+
+
+def tree(docs: Path) -> str:
+    """The contents of what other scripts write."""
+    pages = ["verdicts", "errata", "facts", "gallery/README"]
+    pages += sorted(p.relative_to(docs).with_suffix("").as_posix() for p in docs.glob("gallery/*/README.md"))
+    there = [p for p in pages if (docs / f"{p}.md").exists()]
+    return "\n".join(["```{toctree}", ":caption: Evidence", ":maxdepth: 1", "", *there, "```", ""])
+
+
+def citation(path: Path) -> str:
+    """BibTeX of the software, from CITATION.cff."""
+    fields = dict(re.findall(r"^(\w[\w-]*): *\"?(.+?)\"?$", path.read_text(encoding="utf-8"), re.M))
+    author = re.search(r"- name: \"(.+?)\"", path.read_text(encoding="utf-8"))
+    lines = [
+        "@software{reluflow,",
+        f"  author  = {{{{{author[1] if author else ''}}}}},",
+        f"  title   = {{{fields['title']}}},",
+        f"  version = {{{fields['version']}}},",
+        f"  license = {{{fields['license']}}},",
+        "}",
+    ]
+    return "\n".join(["```bibtex", *lines, "```", ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pictures", action="store_true", help="run what the pictures show, and draw them")
+    if parser.parse_args().pictures:
+        import learning_pictures
+
+        learning_pictures.draw(DOCS / "images")
+    write()
+
+
+if __name__ == "__main__":
+    main()
