@@ -2,14 +2,18 @@
 
     .venv/bin/python scripts/gallery.py                        # all papers, quick sizes; numbers that are there serve
     .venv/bin/python scripts/gallery.py min2024 --full min2024/fig5 --full min2024/fig12
+    .venv/bin/python scripts/gallery.py extra/not_minimum_norm # one figure; the others stay as they are
+    .venv/bin/python scripts/gallery.py --pages                # the pages alone, from the facts that are kept
 
 Figures named by `--full` are shown at the papers' own sizes. Numbers stay in `--out` (figures/ by default), so that an
-interrupted run goes on where it stopped.
+interrupted run goes on where it stopped. What the pages say is kept in `docs/gallery/<paper>/facts.json`, from which
+`scripts/pages.py` writes the table of all facts.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -17,6 +21,7 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent.parent / "docs" / "gallery"
 LARGE = 150_000  # bytes of a picture; above, its colours are reduced
 WORDS = {"holds": "✓", "holds within slack": "✓", "consistent so far": "✓", "constant fitted": "✓"}
+KEPT = ("title", "command", "size", "note", "caption", "computed_in", "versions", "ok", "facts")
 
 
 def number(value) -> str:
@@ -32,96 +37,114 @@ def fact(said: dict) -> str:
     return f"| {mark} | {text} | {number(said['measured'])} | {relation} {number(said['bound'])}{slack}{log} |"
 
 
-def section(made: dict, picture: str, film: str | None) -> list[str]:
-    name = made["figure"].split("/")[1]
-    lines = [f"## {name}", "", f"{made['title']}", "", f"![{made['figure']}]({picture})", ""]
-    if film:
-        lines += [f"![{made['figure']}, moving]({film})", ""]
-    return [
-        *lines,
-        made["caption"],
-        "",
-        "```",
-        made["command"],
-        "```",
-        "",
-        "| | stated | found | |",
-        "| --- | --- | ---: | --- |",
-        *(fact(f) for f in made["facts"]),
-        "",
-    ]
+def kept(paper: str) -> dict[str, dict]:
+    """What the gallery says of each figure of a paper."""
+    path = HOME / paper / "facts.json"
+    return json.loads(path.read_text()) if path.exists() else {}
 
 
-def page(paper, full: set[str], out: Path, film: bool) -> tuple[str, list[tuple[str, str, bool]]]:
-    """A paper's page, and a line for each figure for the index."""
-    from reluflow.cli.reproduce import make
+def keep(paper: str, said: dict[str, dict]) -> None:
+    """Keeps it in the order of the figures, without those that are there no more."""
+    from reluflow.papers import _figures
+
+    there = {name: said[name] for name in _figures.names(paper) if name in said}
+    (HOME / paper).mkdir(parents=True, exist_ok=True)
+    (HOME / paper / "facts.json").write_text(json.dumps(there, indent=1) + "\n")
+    wanted = {f"{name}.{end}" for name in there for end in ("png", "gif")}
+    for path in (HOME / paper).iterdir():
+        if path.suffix in (".png", ".gif") and path.name not in wanted:
+            path.unlink()
+
+
+def show(figure, made: dict, film: bool) -> None:
+    """Draws a figure that was made for the gallery and keeps what is said of it."""
     from reluflow.papers import _figures
     from reluflow.plot import look
 
-    folder = HOME / paper.name
+    folder, numbers = HOME / figure.paper, Path(made["folder"])
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [f"# {paper.title}", "", "[All papers](../README.md)", ""]
-    rows = []
-    for figure in paper.figures.values():
-        size = "full" if f"{paper.name}/{figure.name}" in full else "quick"
-        try:
-            made = make(figure, size, {}, out, film=film)
-        except (FileNotFoundError, ImportError) as error:
-            print(f"left out: {paper.name}/{figure.name}: {error}", file=sys.stderr)
-            continue
-        ds = _figures.load_numbers(Path(made["folder"]) / "numbers.zarr")
-        picture = folder / f"{figure.name}.png"
-        look.write_png(figure.draw(ds), picture, dpi=140)
-        if picture.stat().st_size > LARGE:
-            look.write_png(figure.draw(ds), picture, dpi=140, colours=256)
-        moving = None
-        if film and figure.moves:
-            moving = f"{figure.name}.gif"
-            shutil.copy(Path(made["folder"]) / moving, folder / moving)
-        lines += section(made, picture.name, moving)
-        rows.append((figure.name, figure.title, made["ok"]))
-        print(f"{paper.name}/{figure.name}: {made['seconds']:.1f} s{'' if made['ok'] else ', A FACT FAILS'}")
-    (folder / "README.md").write_text("\n".join(lines))
-    return paper.title, rows
+    ds = _figures.load_numbers(numbers / "numbers.zarr")
+    picture = folder / f"{figure.name}.png"
+    look.write_png(figure.draw(ds), picture, dpi=140)
+    if picture.stat().st_size > LARGE:
+        look.write_png(figure.draw(ds), picture, dpi=140, colours=256)
+    moving = numbers / f"{figure.name}.gif"
+    if film and moving.exists():
+        shutil.copy(moving, folder / moving.name)
+    keep(figure.paper, kept(figure.paper) | {figure.name: {name: made[name] for name in KEPT}})
 
 
-def index() -> str:
-    """The first page, from the papers' pages that are there."""
+def section(name: str, said: dict, folder: Path) -> list[str]:
+    figure = f"{folder.name}/{name}"
+    lines = [f"## {name}", "", said["title"], "", f"![{figure}]({name}.png)", ""]
+    if (folder / f"{name}.gif").exists():
+        lines += [f"![{figure}, moving]({name}.gif)", ""]
+    facts = ["| | stated | found | |", "| --- | --- | ---: | --- |", *(fact(f) for f in said["facts"]), ""]
+    return [*lines, said["caption"], "", "```", said["command"], "```", "", *facts]
+
+
+def pages() -> None:
+    """All pages, from what is kept."""
     from reluflow.papers import _figures
 
     lines = [
         "# Gallery",
         "",
-        "Every figure of the papers, made by the command printed beside it, with the facts it must show. Written by "
-        "`scripts/gallery.py`; sizes are those of `--quick` unless a command says `--full`.",
+        "Every figure of the papers and some of none, made by the command printed beside it, with the facts it must "
+        "show; all facts in one table: [facts](../facts.md). Written by `scripts/gallery.py`; sizes are those of "
+        "`--quick` unless a command says `--full`.",
         "",
     ]
     for name in _figures.papers():
-        if not (HOME / name / "README.md").exists():
+        said = kept(name)
+        if not said:
             continue
-        paper = _figures.paper(name)
-        there = [f for f in paper.figures.values() if (HOME / name / f"{f.name}.png").exists()]
-        lines += [f"## [{paper.title}]({name}/README.md)", ""]
-        lines += [f"- [{f.name}]({name}/README.md#{f.name}): {f.title.split(': ', 1)[-1]}" for f in there] + [""]
-    return "\n".join(lines)
+        title = _figures.paper(name).title
+        page = [f"# {title}", "", "[All papers](../README.md)", ""]
+        for figure, one in said.items():
+            page += section(figure, one, HOME / name)
+        (HOME / name / "README.md").write_text("\n".join(page))
+        lines += [f"## [{title}]({name}/README.md)", ""]
+        lines += [f"- [{f}]({name}/README.md#{f}): {one['title'].split(': ', 1)[-1]}" for f, one in said.items()] + [""]
+    (HOME / "README.md").write_text("\n".join(lines))
+
+
+def chosen(names: list[str]) -> list:
+    """Figures named as PAPER or PAPER/FIG; none named, all."""
+    from reluflow.papers import _figures
+
+    found = []
+    for what in names or _figures.papers():
+        paper, _, name = what.partition("/")
+        figures = _figures.paper(paper).figures
+        found += [figures[name]] if name else list(figures.values())
+    return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Writes docs/gallery.")
-    parser.add_argument("papers", nargs="*", help="papers; left out, all")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figures", nargs="*", metavar="PAPER[/FIG]", help="papers or figures; left out, all")
     parser.add_argument("--full", action="append", default=[], metavar="PAPER/FIG", help="show this one at full size")
     parser.add_argument("--out", type=Path, default=Path("figures"), help="where numbers are kept")
     parser.add_argument("--no-film", action="store_true", help="leave animations out")
+    parser.add_argument("--jobs", type=int, default=0, help="figures made at a time; 0 for one on each core")
+    parser.add_argument("--pages", action="store_true", help="write the pages alone")
     given = parser.parse_args()
-    from reluflow.papers import _figures
+    from reluflow.cli.reproduce import many
 
-    bad = False
-    for name in given.papers or _figures.papers():
-        shutil.rmtree(HOME / name, ignore_errors=True)
-        _, rows = page(_figures.paper(name), set(given.full), given.out, not given.no_film)
-        bad = bad or not all(ok for _, _, ok in rows)
-    HOME.mkdir(parents=True, exist_ok=True)
-    (HOME / "README.md").write_text(index())
+    bad, film = False, not given.no_film
+    figures = [] if given.pages else chosen(given.figures)
+    for size in ("quick", "full"):
+        mine = [f for f in figures if (f"{f.paper}/{f.name}" in given.full) == (size == "full")]
+        by_name = {f"{f.paper}/{f.name}": f for f in mine}
+        for made in many(mine, size, given.out, film=film, jobs=given.jobs) if mine else ():
+            if "error" in made:
+                print(f"left as it was: {made['figure']}: {made['error']}", file=sys.stderr)
+                continue
+            show(by_name[made["figure"]], made, film)
+            bad = bad or not made["ok"]
+            print(f"{made['figure']}: {made['seconds']:.1f} s{'' if made['ok'] else ', A FACT FAILS'}", flush=True)
+    pages()
     sys.exit(1 if bad else 0)
 
 

@@ -1,13 +1,15 @@
-"""Writes docs/errata.md and docs/verdicts.md from the papers' `_errata.py` and `_standard.py`.
+"""Writes docs/errata.md, docs/facts.md and docs/verdicts.md from what the papers' folders and the gallery say.
 
-.venv/bin/python scripts/pages.py            # both pages; the verdicts run every check on its standard subjects
+.venv/bin/python scripts/pages.py            # all pages; the verdicts run every check on its standard subjects
 .venv/bin/python scripts/pages.py --errata   # the errata alone, at once
+.venv/bin/python scripts/pages.py --facts    # the facts alone, at once, from docs/gallery/*/facts.json
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import pkgutil
 import sys
 import time
@@ -66,6 +68,50 @@ def errata() -> str:
             row = (e.label, cell(e.where), cell(e.printed), cell(e.corrected), cell(e.evidence), check)
             lines.append("| " + " | ".join(row) + " |")
     return "\n".join(lines) + "\n"
+
+
+def facts(gallery: Path) -> str:
+    """Every fact of every figure in the gallery: found against expected."""
+    body, counts, figures, bad = [], Counter[str](), 0, []
+    order = sorted(gallery.glob("*/facts.json"), key=lambda path: (path.parent.name == "extra", path.parent.name))
+    for path in order:
+        paper, said = path.parent.name, json.loads(path.read_text())
+        of_paper = Counter(f["verdict"] for one in said.values() for f in one["facts"])
+        counts += of_paper
+        figures += len(said)
+        body += ["", f"## {title(paper)}", "", f"{len(said)} figures, {_counted(of_paper)}.", ""]
+        body += ["| figure | size | fact | found | | expected | verdict |", "|---|---|---|---:|---|---:|---|"]
+        for name, one in said.items():
+            link = f"[{name}](gallery/{paper}/README.md#{name})"
+            for f in one["facts"]:
+                word = f"**{f['verdict']}**" if f["verdict"] in BAD else f["verdict"]
+                slack = f" ± {_fact_number(f, 'slack')}" if f["slack"] else ""
+                sides = (_fact_number(f, "measured"), cell(f["relation"]), _fact_number(f, "bound") + slack)
+                body.append("| " + " | ".join((link, one["size"], cell(f["text"]), *sides, word)) + " |")
+                if f["verdict"] in BAD:
+                    bad.append(f"- {paper}/{name}: {cell(f['text'])}")
+    head = [
+        "# Facts",
+        "",
+        f"{figures} figures, {_counted(counts)}. What each figure of the [gallery](gallery/README.md) must show, as "
+        "its paper states it and the handbooks correct it, against what was found; the same numbers are in each "
+        "figure's `facts.json`. *holds within slack*: true up to the slack printed after ±, which the figure's file "
+        "derives; "
+        "*consistent so far*: a limit, which no finite run can prove. This page is written by `scripts/pages.py`.",
+        "",
+        *(["Not as expected:", "", *bad] if bad else ["None is violated or unmeasured."]),
+    ]
+    return "\n".join(head + body) + "\n"
+
+
+def _counted(verdicts: Counter) -> str:
+    said = ", ".join(f"{n} {v}" for v, n in verdicts.most_common())
+    return f"{sum(verdicts.values())} facts: {said}"
+
+
+def _fact_number(fact: dict, side: str) -> str:
+    value = float(fact[side])
+    return number(value, fact["log"] and side != "slack")
 
 
 def judged(paper: str):
@@ -154,11 +200,16 @@ def table(name: str, report) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--errata", action="store_true", help="write the errata alone")
+    parser.add_argument("--facts", action="store_true", help="write the facts alone")
     parser.add_argument("--out", type=Path, default=DOCS, help="the folder to write to")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "errata.md").write_text(errata())
-    if not given.errata:
+    every = not (given.errata or given.facts)
+    if every or given.errata:
+        (given.out / "errata.md").write_text(errata())
+    if every or given.facts:
+        (given.out / "facts.md").write_text(facts(DOCS / "gallery"))
+    if every:
         page, line = verdicts()
         (given.out / "verdicts.md").write_text(page)
         sys.stdout.write(line + "\n")

@@ -309,5 +309,4 @@ def _list(json_: bool) -> None:
             marks = [*(f"needs {r.upper()}" for r in f.requires), *(["animated"] if f.moves else [])]
             table.add_row(f.name, f.title + (f" [dim]({', '.join(marks)})[/dim]" if marks else ""))
         console.print(table)
-    console.print("\nMake one with `reluflow reproduce PAPER/FIG`, a paper's all with `reluflow reproduce PAPER`,")
-    console.print("everything with `reluflow reproduce --all`.")
+    console.print("\nOne: `reluflow reproduce PAPER/FIG`; a paper's: `reluflow reproduce PAPER`; all: `--all`.")
