@@ -66,8 +66,8 @@ def test_a_stepped_run_comes_back_able_to_do_all_it_could(tmp_path, loss):
     x[:, 2], x[7] = 0.0, 0.0  # a column and a row that the flow leaves out
     data = rf.Data(x, np.where(np.arange(40) % 2, 1.0, -1.0))
     problem = rf.Problem(data, rf.init.balanced(12, 5, log_scale=-1.0, seed=0), loss=loss)
-    sol = rf.solve(problem, rf.Flow(rtol=1e-4, events="stepped"), t1=20.0, save=rf.Save(frames=30))
-    t = np.linspace(0.0, 20.0, 57)
+    sol = rf.solve(problem, rf.Flow(rtol=1e-3, events="stepped"), t1=2.0, save=rf.Save(frames=30))
+    t = np.linspace(0.0, 2.0, 23)
     back = rf.load(sol.save(tmp_path / "run"))
     assert back.method == sol.method and repr(back) == repr(sol) and repr(back.stats) == repr(sol.stats)
     for name in ("log_t", "log_loss", "outputs", "w", "a", "log_scale"):
@@ -76,7 +76,7 @@ def test_a_stepped_run_comes_back_able_to_do_all_it_could(tmp_path, loss):
     np.testing.assert_array_equal(back.bits_at(t), sol.bits_at(t))
     again = rf.load(back.save(tmp_path / "again"))  # a run that was loaded is saved like any other
     np.testing.assert_array_equal(again.outputs_at(t), sol.outputs_at(t))
-    asked = rf.solve(problem, sol.method, t1=20.0, save=rf.Save(times=t))
+    asked = rf.solve(problem, sol.method, t1=2.0, save=rf.Save(times=t))
     np.testing.assert_array_equal(rf.load(asked.save(tmp_path / "asked")).outputs, asked.outputs)
 
 
@@ -312,3 +312,52 @@ def test_a_failure_half_way_leaves_nothing(sol, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no space left on device: free some room"):
         sol.save(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_save_left_is_removed_by_the_next_and_what_is_at_work_is_not(sol, tmp_path):
+    from reluflow import store
+
+    left, foreign = tmp_path / ".run.4711-0123abcd.part", tmp_path / ".download.part"
+    for folder in (left, foreign):
+        (folder / "q").mkdir(parents=True)
+        (folder / "q" / "0").write_bytes(b"half")
+    with store.beside(tmp_path / "slow") as part:  # another save, under way
+        (part / "zarr.json").write_text("{")
+        sol.save(tmp_path / "run")
+        assert not left.exists()
+        assert foreign.exists() and (part / "zarr.json").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".download.part", "run"]
+
+
+def test_a_new_folder_taken_for_a_leftover_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    from reluflow import store
+
+    real, met = store._locked, []
+
+    def late(folder, wait):
+        if wait and not met:
+            met.append(folder)
+            store.clear(tmp_path)  # another process, in the moment between
+        return real(folder, wait)
+
+    monkeypatch.setattr(store, "_locked", late)
+    with store.beside(tmp_path / "run") as part:
+        assert part.exists() and part != met[0] and not met[0].exists()
+
+
+def test_of_two_saves_to_one_path_the_second_is_told(sol, tmp_path, monkeypatch):
+    from reluflow import store
+
+    plain = store._write
+
+    def slowly(part, *parts):
+        plain(part, *parts)
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "_write", plain)
+            sol.save(tmp_path / "run")
+
+    monkeypatch.setattr(store, "_write", slowly)
+    with pytest.raises(FileExistsError, match="another run was saved there meanwhile; choose another path"):
+        sol.save(tmp_path / "run")
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+    assert repr(rf.load(tmp_path / "run")) == repr(sol)
