@@ -351,10 +351,9 @@ def draw(ds):
         dx=6,
         dy=9,
     )
-    flips = ds.probe_flip.values[:, k]
     look.beside(
         third,
-        float(flips[-1]),
+        95.0,
         0.0,
         f"descent, steps {float(ds.step):g} and halved:\n$a_j$ changes sign (×),\nlog 2/(2d) later each",
         look.INK,
