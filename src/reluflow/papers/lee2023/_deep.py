@@ -97,9 +97,9 @@ def record(made: dict[str, dict[str, np.ndarray]], path) -> None:
     np.savez_compressed(path, **arrays)
 
 
-def recorded() -> dict[str, dict[str, np.ndarray]]:
-    """Runs that were recorded, by their keys; none where the folder is not there."""
-    path = Path(__file__).resolve().parents[4] / RECORDED
+def recorded(path: Path | None = None) -> dict[str, dict[str, np.ndarray]]:
+    """Runs that were recorded, by their keys; none where the file is not there."""
+    path = path or Path(__file__).resolve().parents[4] / RECORDED
     if not path.is_file():
         return {}
     with np.load(path) as stored:

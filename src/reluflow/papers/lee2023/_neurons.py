@@ -78,16 +78,18 @@ def angle_bounds(
 
     Printed: $\pi - 2c(1-a_{lo}\eta)^T$ and
     $\pi - 2c(1-a_{hi}\eta)^T + \frac23 c^3 (1-3a_{hi}\eta)^T$, which is above pi, and says nothing, at first.
-    Corrected: tan(phi/2) is between tan(phi_0/2) (1 - a eta)^{-T} with a_lo and a_hi: sharper, and phi_0 at T = 0.
+    Corrected, exact for every step given r <= v <= R (`_steps`): tan(phi/2) / tan(phi_0/2) is between
+    $(1 + q_{lo})^T$ and $(1 - q_{hi})^{-T}$, with $q = \eta a/\alpha$ and $\alpha$ in
+    $[1 - \eta R^{2m}/2,\ 1 + \eta a_{hi}/\pi]$: sharper, and phi_0 at T = 0.
     """
     eta = unit_step(problem, step)
     lo, hi = (eta * math.exp(a) for a in angle_rates(problem, *log_range))
-    decays = T * math.log1p(-lo), T * math.log1p(-hi)
     if form == "corrected":
-        low, high = (angle.angles(problem.y0 - decay)[0] for decay in decays)
-        return low, high
+        slow = math.log1p(lo / (1.0 + hi / math.pi))
+        fast = -math.log1p(-hi / (1.0 - 0.5 * eta * math.exp(2 * problem.m * log_range[1])))
+        return angle.angles(problem.y0 + slow * T)[0], angle.angles(problem.y0 + fast * T)[0]
     cube = T * (math.log1p(-3 * hi) if 3 * hi < 1 else -math.inf)
-    top, bottom = printed_angles(problem.y0, *decays, cube)
+    top, bottom = printed_angles(problem.y0, T * math.log1p(-lo), T * math.log1p(-hi), cube)
     return math.pi - np.exp(top), math.pi - np.exp(bottom)
 
 

@@ -103,8 +103,7 @@ def facts(ds) -> list[Claim]:
     digit where that is coarser); the sample against its own population; and what Section 5.1 reads off the panels.
 
     A sample differs from the population by O(sqrt(d/n)), 10% at the paper's size; the constant is measured. The bounds
-    are statements about the population, where they hold up to O(eta), here up to rounding; on a sample a bound that
-    touches phi_0 at T = 0, as the corrected ones do, is left by what the sample's rates differ.
+    are statements about the population, exact there as corrected; a sample may leave the printed ones by sqrt(d/n).
     """
     claims = _table(ds) if ds.attrs["begin"] == "expected" else []
     sampling = float(np.sqrt(ds.attrs["d"] / ds.attrs["n"]))
@@ -112,7 +111,7 @@ def facts(ds) -> list[Claim]:
     for name in ("phi", "v"):
         apart = float(np.abs(ds[name] - ds[f"population_{name}"]).max())
         text = f"sample: {'phi' if name == 'phi' else 'v/v*'} off the population's by at most, over sqrt(d/n)"
-        claims.append(Claim(text, apart / sampling, "<=", 1.0, kind="fitted", note="the constant of O(sqrt(d/n))"))
+        claims.append(Claim(text, apart / sampling, "<=", 2.0, kind="fitted", note="the constant of O(sqrt(d/n))"))
     claims += _bounds(ds)
     std = ds.sel(reading="std")
     slow = std.phi.sel(layers=3, start="SN")
@@ -122,7 +121,7 @@ def facts(ds) -> list[Claim]:
     apart = float((two.max("start") - two.min("start")).max())
     claims += [
         Claim("largest fall of phi between two frames", fall, "<=", 0.0, slack=1e-9),
-        Claim("least phi at the end, the slow one (three layers, SN, std) aside", float(done.min()), ">=", 3.1),
+        Claim("least phi at the end, the slow one (three layers, SN, std) aside", float(done.min()), ">=", ALIGNED),
         Claim("three layers, SN, std: phi at the end", float(slow[-1]), "<=", ALIGNED),
     ]
     for reading in ds.reading.values:
@@ -165,14 +164,19 @@ def _bounds(ds) -> list[Claim]:
     """How far the population's angle is inside its bounds, and the sample's; T = 0 aside, where bounds may touch."""
     after = ds.isel(iteration=slice(1, None))
     over = lambda phi, low, high: float(np.maximum(low - phi, phi - high).max())
+    sampling = float(np.sqrt(ds.attrs["d"] / ds.attrs["n"]))
     claims = [
         Claim(
-            f"{who}: phi outside the {form} bounds by", over(after[phi], after[low], after[high]), "<=", 0.0, slack=1e-9
+            f"{who}: phi outside the {form} bounds by",
+            over(after[phi], after[low], after[high]),
+            "<=",
+            0.0,
+            slack=slack,
         )
-        for who, phi, form, low, high in (
-            ("population", "population_phi", "corrected", "low", "high"),
-            ("population", "population_phi", "printed", "printed_low", "printed_high"),
-            ("sample", "phi", "printed", "printed_low", "printed_high"),
+        for who, phi, form, low, high, slack in (
+            ("population", "population_phi", "corrected", "low", "high", 1e-9),
+            ("population", "population_phi", "printed", "printed_low", "printed_high", 1e-9),
+            ("sample", "phi", "printed", "printed_low", "printed_high", sampling),
         )
     ]
     first = ds.isel(iteration=0)
@@ -229,7 +233,8 @@ def caption(ds) -> str:
     return f"""φ = π minus the angle between w and w*, for neurons of one, two and three layers (rows) from small,
     middle and large norms (columns), by descent on {ds.attrs["n"]} Gaussian points in R^{ds.attrs["d"]},
     {how[ds.attrs["begin"]]}. A small start is fastest with one layer, does not matter with two, and is slowest with
-    three. N(0, kI) is read with k a {WORDS[ds.attrs["shown"]]} (blue), which
-    is what the paper's text describes; the purple curve takes k for the other. Dashed: Theorems A.2 and 4.2 as printed,
-    with the paper's r and R; they do not start at φ₀, and the upper one says nothing at first. Gold: the sharper form
-    tan(φ/2) = tan(φ₀/2)(1 - aη)^-T, with r only where it bounds |w|. One layer is shown to 40k iterations of 100k."""
+    three. N(0, kI) is read with k a {WORDS[ds.attrs["shown"]]} (blue); a standard deviation is what the paper's text
+    describes. The purple curve takes k for the other; its bounds are in the numbers. Dashed: Theorems A.2 and 4.2 as
+    printed, with the paper's r and R; they do not start at φ₀, and the upper one says nothing at first. Gold:
+    corrected, a factor of tan(φ/2) for each step, exact and equal to φ₀ at first, with r only where it bounds |w|. One
+    layer is shown to 40k iterations of 100k."""
