@@ -156,7 +156,7 @@ def tree(docs: Path) -> str:
     pages = ["verdicts", "errata", "facts", "gallery/README"]
     pages += sorted(p.relative_to(docs).with_suffix("").as_posix() for p in docs.glob("gallery/*/README.md"))
     there = [p for p in pages if (docs / f"{p}.md").exists()]
-    return "\n".join(["```{toctree}", ":caption: Evidence", ":maxdepth: 1", "", *there, "```", ""])
+    return "\n".join(["```{toctree}", ":caption: Evidence", ":maxdepth: 1", ":hidden:", "", *there, "```", ""])
 
 
 def citation(path: Path) -> str:

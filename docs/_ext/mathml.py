@@ -1,11 +1,17 @@
 """Formulas as MathML, which browsers draw by themselves: nothing is fetched when a page is read."""
 
+import re
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 
 log = logging.getLogger(__name__)
+
+
+# A bar is an operator in MathML, with spaces around it; here bars are norms.
+BAR = re.compile(r"<mo[^>]*>\s*([|∣‖])\s*</mo>")
 
 
 def formula(visitor, node, block: bool) -> None:
@@ -17,6 +23,7 @@ def formula(visitor, node, block: bool) -> None:
     except (MathError, SyntaxError, KeyError, IndexError) as error:
         log.warning("a formula cannot be written as MathML: %s: %s", text, error, location=node)
         found = f"<code>{visitor.encode(text)}</code>"
+    found = BAR.sub(r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', found)
     visitor.body.append(f'<div class="formula">{found}</div>' if block else found)
     raise nodes.SkipNode
 
