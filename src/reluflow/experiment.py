@@ -207,12 +207,13 @@ class Experiment:
         """The `rf.Flow` or `rf.Descent`."""
         return _schema.build(_schema.tables()["method"], self._tables["method"])
 
-    def run(self, progress: Callable | None = None):
-        """The `rf.Solution`, which remembers this experiment as `.experiment`."""
+    def run(self, progress: Callable | None = None, *, limits=None):
+        """The `rf.Solution`, which remembers this experiment as `.experiment`; `limits` stand in for its own."""
         from reluflow.outcome import SolveError
         from reluflow.solve import solve
 
         keywords = _schema.arguments(_schema.tables()["solve"], self._tables["solve"])
+        keywords |= {} if limits is None else {"limits": limits}
         problem = self.problem()
         try:
             sol = solve(problem, self.method(), **keywords, progress=progress)

@@ -88,3 +88,31 @@ def test_a_draft_is_a_smaller_picture_of_the_same_run():
     assert draft["frames"] < whole["frames"] and draft["steps"] <= spec.DRAFT_STEPS
     # The story is told: past the last saddle, whose loss is .0318, by a factor of ten.
     assert np.exp(arrays["log_loss"][-1]) < 0.00318
+
+
+def test_extremal_directions_are_found_once_for_all_scales(monkeypatch):
+    from reluflow import _early
+
+    frames._aims.clear()
+    found = [frames.targets(solved("five_points", log_scale=scale).problem) for scale in (-10.0, -20.0)]
+    assert found[0] is found[1] and len(frames._aims) == 1
+    fresh = frames._targets(solved("five_points", log_scale=-20.0).problem)
+    assert [k["rate"] for k in fresh] == [k["rate"] for k in found[0]]
+    # Anything but the scale is another question.
+    for change in ({"seed": 1}, {"width": 9}):
+        frames.targets(solved("five_points", **change).problem)
+    assert len(frames._aims) == 3
+
+    def never(problem):
+        raise RuntimeError("The early phase did not settle.")
+
+    monkeypatch.setattr(_early, "early_phase", never)
+    assert frames.targets(solved("five_points", seed=2).problem) == []
+
+
+def test_a_draft_follows_nothing_twice(monkeypatch):
+    sol = spec.experiment(TABLES["two_points"], draft=True).run()
+    monkeypatch.setattr(type(sol), "_replay", None)
+    header, arrays = frames.picture(sol, draft=True)
+    assert header["frames"] == len(sol.log_t) <= frames.DRAFT_FRAMES
+    np.testing.assert_allclose(arrays["log_loss"], sol.log_loss, rtol=1e-12)

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
+from reluflow.explorer import spec
+from reluflow.explorer.desk import Desk, Superseded
 from reluflow.explorer.guard import Guard
 
 POST = {"content-type": "application/json"}
@@ -290,6 +292,28 @@ def test_a_thousand_fuzzed_requests_leave_memory_where_it_was(server):
     assert late - early < 128 * 2**20
     assert server[1].poll() is None and ask(server[0], experiment=TWO).status_code == 200
     print(found, early / 2**20, late / 2**20)
+
+
+@pytest.mark.parametrize("method", [{"kind": "flow", "rtol": 1e-8}, {"kind": "descent", "step": 1e-4}])
+def test_a_run_that_is_no_longer_wanted_stops_after_the_burst_it_is_in(method):
+    desk = Desk()
+    slow = {"data": {"kind": "random_points", "n": 12, "d": 6, "seed": 1}, "method": method}
+    slow["init"] = {"kind": "balanced", "width": 200, "log_scale": -10.0, "seed": 0}
+    ticket, asked = desk.ticket("p", 1), []
+
+    class Counted(type(ticket)):
+        @property
+        def stale(self):
+            asked.append(1)
+            if len(asked) == 3:
+                desk.ticket("p", 2)
+            return desk.newest["p"] > 1
+
+    ticket.__class__ = Counted
+    with pytest.raises(Superseded):
+        desk.solved(spec.experiment({**slow, "solve": {"t1": 1e4}}), ticket)
+    assert len(asked) == 3  # no later than the first look after the newer request came
+    desk.pool.shutdown()
 
 
 def test_a_newer_request_of_the_same_page_overtakes_an_older_one(address):

@@ -53,7 +53,7 @@ def test_a_newer_job_ends_an_older_one_and_a_killed_judge_is_replaced():
         court = Court()
 
         async def take(experiment, into):
-            async for finding in court.ask(experiment.to_dict()):
+            async for finding in court.ask(experiment.to_dict(), "p"):
                 into.append(finding)
 
         try:
@@ -72,3 +72,25 @@ def test_a_newer_job_ends_an_older_one_and_a_killed_judge_is_replaced():
             await court.stop()
 
     asyncio.run(scene())
+
+
+def test_a_page_that_moves_on_ends_its_own_judgement_and_no_other():
+    async def tried():
+        court, found = Court(), []
+        try:
+            async for finding in court.ask(TWO.to_dict(), "mine"):
+                found.append(finding)
+                if len(found) == 1:
+                    await court.drop("another")
+                    assert court.page == "mine"
+                if len(found) == 2:
+                    await court.drop("mine")
+            after = [finding async for finding in court.ask(TWO.to_dict(), "mine")]
+        finally:
+            await court.stop()
+        return found, after
+
+    found, after = asyncio.run(tried())
+    assert len(found) == 2 and "done" not in found[-1]
+    assert after[-1] == {"done": True}  # the judge lives, and nothing of the dropped job is in its way
+    assert "phases" in after[0]

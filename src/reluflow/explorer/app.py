@@ -78,6 +78,7 @@ def make(start: dict | None = None, recorded: bytes | None = None, *, host="127.
     async def solve(request):
         asked = await read(request)
         ticket = desk.ticket(asked.get("page"), asked.get("number"))
+        await court.drop(ticket.page)
         raw = await desk.do(ticket, lambda ticket: solved(desk, ticket, asked))
         return Response(raw, media_type=TYPES["rfx"])
 
@@ -93,7 +94,7 @@ def make(start: dict | None = None, recorded: bytes | None = None, *, host="127.
         experiment = await desk.do(ticket, lambda ticket: spec.experiment(asked.get("experiment")))
 
         async def lines():
-            async with contextlib.aclosing(court.ask(experiment.to_dict())) as found:
+            async with contextlib.aclosing(court.ask(experiment.to_dict(), ticket.page)) as found:
                 async for finding in found:
                     if ticket.stale:
                         return

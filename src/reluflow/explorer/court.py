@@ -11,6 +11,7 @@ import sys
 from reluflow.explorer.judge import BUDGET
 
 PATIENCE = BUDGET + 8.0  # seconds for one job, its own run included
+START = 30.0  # seconds more for a process that has still to start
 LINE = 4 * 2**20
 
 
@@ -20,18 +21,20 @@ class Court:
     def __init__(self):
         self.process: asyncio.subprocess.Process | None = None
         self.job = 0
+        self.page: str | None = None  # whose job is being judged
         self.turn = asyncio.Lock()
 
-    async def ask(self, experiment: dict):
+    async def ask(self, experiment: dict, page: str):
         """Findings about an experiment as they come; ends early when a newer job has been asked."""
         self.job += 1
-        mine = self.job
+        mine, self.page = self.job, page
+        fresh = self.process is None or self.process.returncode is not None
         process = await self._send(mine, experiment)
         async with self.turn:
             if mine != self.job or process is not self.process:
                 return
             assert process.stdout is not None
-            ends = asyncio.get_running_loop().time() + PATIENCE
+            ends = asyncio.get_running_loop().time() + PATIENCE + (START if fresh else 0.0)
             while True:
                 left = ends - asyncio.get_running_loop().time()
                 try:
@@ -51,9 +54,16 @@ class Court:
                     continue
                 yield found
                 if "done" in found:
+                    self.page = None
                     return
 
-    async def _send(self, number: int, experiment: dict) -> asyncio.subprocess.Process:
+    async def drop(self, page: str) -> None:
+        """Ends the job of a page that has moved on: while a slider moves, no core is spent on theorems."""
+        if page == self.page:
+            self.page, self.job = None, self.job + 1
+            await self._send(self.job, None)
+
+    async def _send(self, number: int, experiment: dict | None) -> asyncio.subprocess.Process:
         if self.process is None or self.process.returncode is not None:
             self.process = await asyncio.create_subprocess_exec(
                 sys.executable,

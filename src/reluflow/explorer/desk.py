@@ -1,7 +1,7 @@
 """One run at a time, the newest request of a page first: whoever is overtaken stops.
 
-Every page has an id and counts its requests. A run asks `ticket.check()` about ten times a second; when its page has
-asked for something newer, it raises `Superseded` and the thread is free.
+Every page has an id and counts its requests. A run reads its limits after every burst of steps, of 40 ms or so, and
+these ask the ticket: when its page has asked for something newer, it raises `Superseded` and the thread is free.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 
 from reluflow.explorer.spec import SECONDS, Refused
+from reluflow.solve import Limits
 
 PAGES = 64  # page ids remembered
 KEPT = 4  # solutions kept for the next question about them
@@ -36,6 +37,20 @@ class Ticket:
             raise Superseded
         if self.began is not None and time.monotonic() - self.began > 2 * SECONDS:
             raise Refused(f"This takes more than {SECONDS:g} seconds: make it smaller, or use `rf.solve`.")
+
+
+class Wanted:
+    """The limits of a run whose answer may no longer be wanted: to read them is to ask."""
+
+    events = Limits.events
+
+    def __init__(self, ticket: Ticket, steps: int):
+        self.ticket, self.steps = ticket, steps
+
+    @property
+    def seconds(self) -> float:
+        self.ticket.check()
+        return SECONDS
 
 
 class Desk:
@@ -78,7 +93,7 @@ class Desk:
         """The solution of an experiment, kept from last time or made now."""
         found = self.kept.get(experiment.key)
         if found is None:
-            found = experiment.changed({"solve.limits.seconds": SECONDS}).run(progress=ticket.check)
+            found = experiment.run(progress=ticket.check, limits=Wanted(ticket, experiment["solve.limits.steps"]))
             self.kept[experiment.key] = found
             while len(self.kept) > KEPT:
                 self.kept.popitem(last=False)

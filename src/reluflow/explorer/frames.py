@@ -9,7 +9,7 @@ each divided by its total over the run. Event time is the activity so far: equal
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections import OrderedDict
 
 import numpy as np
 
@@ -18,31 +18,27 @@ from reluflow.solution import Solution
 
 TINY = 1e-300
 OFF, ON, SLIDING = 0, 1, 2
+DRAFT_FRAMES = 96  # of a draft: the run's own, since following it again costs as much as a draft itself
+KEPT = 16  # sets of extremal directions remembered: they are the same at every scale
 
 
 class States:
     """States at increasing clock values, as `Solution._replay` gives them, and what is read off them."""
 
-    COLUMNS = ("clock", "y", "code", "unit", "log_w", "log_a", "b", "t", "log_t", "log_loss", "outputs")
+    COLUMNS = ("clock", "unit", "log_w", "log_a", "b", "t", "log_t", "log_loss", "outputs", "bits")
 
     def __init__(self, sol: Solution, clock: np.ndarray, y: np.ndarray, code: np.ndarray):
-        self.sol, self.clock, self.y, self.code = sol, clock, y, code
+        self.sol, self.clock = sol, clock
         q, self.b, c = sol._split(y)
         size = np.maximum(np.linalg.norm(q, axis=-1), TINY)
         self.unit = q / size[..., None]  # in the run's own coordinates, whose angles are those of the data's
         self.log_w = c + np.log(size)
         self.log_a = c + np.log(np.maximum(np.abs(self.b), TINY))
         self.t, self.log_t = sol._time.times(clock)
-        f, self.log_loss, _ = sol._machine.look(np.ascontiguousarray(clock), y, code)
+        f, self.log_loss, bits = sol._machine.look(np.ascontiguousarray(clock), y, code, bits=True)
         self.outputs = sol._to_data(f)
-
-    @cached_property
-    def bits(self) -> np.ndarray:
-        """OFF, ON or SLIDING, (frames, width, n)."""
-        sol = self.sol
-        _, _, bits = sol._machine.look(np.ascontiguousarray(self.clock), self.y, self.code, bits=True)
         on = sol._bits_to_data(bits) > sol.problem.activation.slope
-        return np.where(sol._slid(self.code), SLIDING, np.where(on, ON, OFF)).astype(np.uint8)
+        self.bits = np.where(sol._slid(code), SLIDING, on).astype(np.uint8)  # OFF, ON or SLIDING, (frames, width, n)
 
     def joined(self, other: States) -> States:
         """Both, in order of time; nothing is computed again."""
@@ -82,7 +78,7 @@ def refined(sol, most: int, more: int, rounds: int = 2) -> States:
         keep = np.unique(np.linspace(0, len(clock) - 1, most).astype(int))
         clock, y, code = clock[keep], y[keep], code[keep]
     states = States(sol, clock, y, code)
-    if isinstance(sol.method, Descent) or len(clock) < 2:
+    if isinstance(sol.method, Descent) or len(clock) < 2 or more == 0:
         return states
     for _ in range(rounds):
         wanted = between(states, more // rounds)
@@ -127,15 +123,35 @@ def plane(problem) -> np.ndarray:
     return np.stack(basis)
 
 
-def targets(problem) -> list[dict]:
-    """Extremal directions that neurons are drawn to early on, from the frozen drive; none where it is not known."""
-    from reluflow._early import early_phase
+_aims: OrderedDict[tuple, list[dict]] = OrderedDict()
 
-    init = problem.init
+
+def targets(problem) -> list[dict]:
+    """Extremal directions that neurons are drawn to early on, from the frozen drive; none where it is not known.
+
+    They depend on the directions of the weights and not on their common scale: a moving scale finds them kept.
+    """
+    data, init = problem.data, problem.init
     balanced = np.allclose(np.abs(init.a), np.linalg.norm(init.w, axis=1), rtol=1e-12) and init.log_scale_a is None
     if not balanced or problem.train == "first":
         return []
-    found = early_phase(problem).targets[:24]
+    scales = np.asarray(init.log_scale) - np.max(init.log_scale)
+    arrays = tuple(np.ascontiguousarray(a).tobytes() for a in (data.x, data.y, init.w, init.a, scales))
+    key = (*arrays, problem.loss, problem.reduction, problem.activation.slope)
+    if key not in _aims:
+        _aims[key] = _targets(problem)
+        while len(_aims) > KEPT:
+            _aims.popitem(last=False)
+    return _aims[key]
+
+
+def _targets(problem) -> list[dict]:
+    from reluflow._early import early_phase
+
+    try:
+        found = early_phase(problem).targets[:24]
+    except RuntimeError:  # some neuron never settles
+        return []
     return [{"sign": k.sign, "direction": k.direction, "rate": k.rate, "neurons": len(k.neurons)} for k in found]
 
 
@@ -162,9 +178,9 @@ def picture(sol, *, draft: bool = False, states: States | None = None) -> tuple[
     """Header and arrays of a run for the page."""
     problem = sol.problem
     m, n, d = problem.init.width, problem.data.n, problem.data.d
-    room = int(np.clip(1.2e6 / (m * max(n, 4)), 24, 200 if draft else 480))
-    more = (40 if draft else 160) if m * n <= 2000 else 24
-    s = states if states is not None else refined(sol, max(room - more, 16), min(more, room // 2), 1 if draft else 2)
+    room = int(np.clip(1.2e6 / (m * max(n, 4)), 24, DRAFT_FRAMES if draft else 480))
+    more = 0 if draft else 160 if m * n <= 2000 else 24
+    s = states if states is not None else refined(sol, max(room - more, 16), min(more, room // 2))
     aims = targets(problem)
     flat = plane(problem)
     w = sol._machine.coords.expand(s.unit)

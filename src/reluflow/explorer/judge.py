@@ -76,6 +76,8 @@ def findings(job: dict, stop):
         if stop():
             raise Newer
 
+    if job["experiment"] is None:  # nothing but an end to what went before
+        return
     try:
         experiment = Experiment.from_dict(job["experiment"])
         sol = experiment.run(progress=progress)
