@@ -167,6 +167,7 @@ WRONG = {"fig1": wrong_1, "fig2": wrong_2, "fig3": wrong_3, "fig4": wrong_4}
 @pytest.mark.parametrize("name", list(SMALL))
 def test_every_fact_refuses_some_wrong_numbers(name, numbers):
     texts = [f.text for f in FIGURES[name].facts(numbers(name))]
+    assert len(set(texts)) == len(texts)
     refused = set()
     for change in WRONG[name]():
         ds = numbers(name)

@@ -88,10 +88,10 @@ def facts(ds) -> list[Claim]:
         Claim("MN: panels in which it falls, then rises", _count(ways, "MN", (-1, 1)), "=", 4),
         Claim("LN: panels in which it falls, then rises", _count(ways, "LN", (-1, 1)), "=", 4),
         Claim("|v/v* - 1| at the end, worst", float(np.abs(ds.v.isel(iteration=-1) - 1).max()), "<=", 0.01),
-        Claim("population: place in the band at the first frame (0 lower, 1 upper), worst", first(there), "<=", EARLY),
-        Claim("sample: the same", first(here), "<=", 0.5),
+        Claim("population: place in the band (0 lower, 1 upper) at the first frame, worst", first(there), "<=", EARLY),
+        Claim("sample: place in the band at the first frame, worst", first(here), "<=", 0.5),
         Claim("population: place in the band at the end, worst", last(there), ">=", LATE),
-        Claim("sample: the same", last(here), ">=", LATE),
+        Claim("sample: place in the band at the end, worst", last(here), ">=", LATE),
     ]
     for layers in (1, 2):  # a small start of two layers is still on its way up
         one = ds.sel(layers=layers, start=["MN", "LN"])
