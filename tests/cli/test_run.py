@@ -81,7 +81,72 @@ def test_verify_notices_another_result(here, capsys):
     sol.experiment = sol.experiment.changed({"init.seed": 5})
     sol.save("out")
     assert reluflow("run", "--verify", "out") == 1
-    assert "differs" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "differs" in said and "differs from the start: other initial weights than were saved." in said
+
+
+def test_verify_says_where_a_run_of_the_same_versions_parts(here, capsys):
+    sol = rf.Experiment.from_toml("my.toml").run()
+    sol.experiment = sol.experiment.changed({"method.rtol": 1e-7})
+    again = sol.experiment.run()
+    first = next(k for k in range(len(sol.t)) if sol.t[k] != again.t[k])
+    sol.save("out")
+    assert reluflow("run", "--verify", "out/zarr.json", "--json") == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["identical"] is said["agrees"] is False and said["versions_changed"] == []
+    assert said["verdict"].startswith(f"The recomputed run differs from frame {first} on (t = {sol.t[first]:.6g})")
+    assert said["verdict"].endswith(", and nothing recorded has changed.")
+
+
+def by_another_numpy(monkeypatch, sol, path):
+    from reluflow import store
+
+    with monkeypatch.context() as patch:
+        now = store.versions()
+        patch.setattr(store, "versions", lambda: now | {"numpy": "1.0.0"})
+        sol.save(path)
+
+
+def test_verify_of_a_run_by_other_versions_goes_by_the_stated_tolerance(here, capsys, monkeypatch):
+    experiment = rf.Experiment.from_toml("my.toml")
+    for rtol, status in ((9e-9, 0), (1e-3, 1)):  # the run promises rtol = 1e-8
+        sol = experiment.changed({"method.rtol": rtol}).run()
+        sol.experiment, sol.method = experiment, experiment.method()
+        by_another_numpy(monkeypatch, sol, f"out{status}")
+        assert reluflow("run", "--verify", f"out{status}", "--json") == status
+        said = json.loads(capsys.readouterr().out)
+        assert said["identical"] is False and said["agrees"] is (status == 0)
+        assert said["verdict"].startswith("Computed by other versions (numpy 1.0.0 → ")
+        assert "to the tolerance stated" in said["verdict"] and "200 rtol = 2e-06 allowed" in said["verdict"]
+
+
+def test_a_run_that_was_cut_short_is_verified_as_far_as_it_goes(here, capsys):
+    def stop(now):
+        if now.seconds > 0.15:
+            raise KeyboardInterrupt
+
+    more = '[method]\nkind = "descent"\nstep = 1e-3\nfast_forward = false\n[problem]\nloss = "logistic"\n'
+    (here / "long.toml").write_text(TOML.replace("t1 = 5.0", "t1 = 1e9") + more)
+    sol = rf.Experiment.from_toml("long.toml").run(progress=stop)
+    assert sol.outcome is rf.Outcome.INTERRUPTED
+    sol.save("out")
+    assert reluflow("run", "--verify", "out") == 0
+    assert "The same bits." in capsys.readouterr().out
+
+
+def test_a_name_taken_while_a_run_was_under_way_is_chosen_again(here, capsys, monkeypatch):
+    real = rf.Experiment.run
+
+    def meanwhile(self, progress=None):
+        sol = real(self, progress)
+        monkeypatch.setattr(rf.Experiment, "run", real)
+        assert reluflow("run", "my.toml") == 0
+        return sol
+
+    monkeypatch.setattr(rf.Experiment, "run", meanwhile)
+    assert reluflow("run", "my.toml") == 0
+    runs = sorted((here / "runs").iterdir())
+    assert len(runs) == 2 and repr(rf.load(runs[0])).split(":")[0] == repr(rf.load(runs[1])).split(":")[0]
 
 
 def test_the_template_runs_and_names_every_argument(here, capsys):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.sweeps import assert_same, experiment
 
+from reluflow.outcome import Outcome
 from reluflow.sweep import driver, folder, load, sweep
 from reluflow.sweep.design import Design
 from reluflow.sweep.pool import Here
@@ -46,6 +47,26 @@ def test_a_resumed_sweep_equals_one_that_was_never_interrupted(tmp_path, referen
     whole = sweep(experiment(), OVER, KEEP, workers=0, store=store, resume=True)
     assert_same(whole, reference)
     assert_same(load(store), reference)
+
+
+def test_a_point_that_ctrl_c_cut_short_is_no_result(tmp_path, reference, monkeypatch):
+    # A solve returns what there is; in this process it is the sweep that Ctrl-C is meant for.
+    from reluflow import experiment as module
+
+    real, count = module.Experiment.run, 0
+
+    def run(self, progress=None):
+        nonlocal count
+        sol, count = real(self, progress), count + 1
+        if count == 3:
+            sol.outcome = Outcome.INTERRUPTED
+        return sol
+
+    monkeypatch.setattr(module.Experiment, "run", run)
+    half = sweep(experiment(), OVER, KEEP, workers=0, store=tmp_path / "s")
+    assert "Ctrl-C" in half.attrs["interrupted"]
+    assert "interrupted" not in half["outcome"].values and "waiting" in half["outcome"].values
+    assert_same(sweep(experiment(), OVER, KEEP, workers=0, store=tmp_path / "s", resume=True), reference)
 
 
 def test_nothing_is_computed_twice(tmp_path, reference, monkeypatch):

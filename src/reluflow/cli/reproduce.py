@@ -202,9 +202,11 @@ def write_film(film, path: Path, dpi: int = 90) -> None:
     from reluflow.plot import look
 
     with look.setting():  # frames may make ticks, which take the style of their time
-        film.save(path, writer=PillowWriter(fps=12), dpi=dpi)
         if shutil.which("ffmpeg"):
             film.save(path.with_suffix(".mp4"), writer=FFMpegWriter(fps=12), dpi=2 * dpi)
+        half = path.with_name(f".{path.name}")
+        film.save(half, writer=PillowWriter(fps=12), dpi=dpi)
+        half.replace(path)  # last, and at once: where there is a GIF the film is whole
 
 
 def _saved(figure, path: Path, size: str, changed: dict):

@@ -15,7 +15,9 @@ Out = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="The run folder to write; left out, runs/NAME-KEY.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]
-Verify = Annotated[Path | None, typer.Option("--verify", metavar="RUN", help="Recompute a saved run and compare.")]
+Verify = Annotated[
+    Path | None, typer.Option("--verify", metavar="RUN", help="Recompute a saved run and compare, bit for bit.")
+]
 Template = Annotated[bool, typer.Option("--template", help="Print a commented experiment with every default.")]
 
 
@@ -75,7 +77,7 @@ def _run(file: Path, texts: list[str], out: Path | None, json_: bool) -> None:
     experiment = Experiment.from_toml(file)
     if texts:
         experiment = experiment.changed(changes(texts))
-    out = _folder(file, experiment.key, out)
+    chosen, out = out is None, _folder(file, experiment.key, out)
     console = _show.console(stderr=True)
     if experiment["sweep"] and not json_:
         console.print("[dim]The file has a \\[sweep]; `run` follows its own values only.[/dim]")
@@ -85,7 +87,7 @@ def _run(file: Path, texts: list[str], out: Path | None, json_: bool) -> None:
             sol = experiment.run(progress=tell)
         except SolveError as error:
             failed, sol = error, error.solution
-    sol.save(out)
+    out = _save(sol, file, experiment.key, out, chosen)
     if json_:
         import json
 
@@ -117,6 +119,17 @@ def _folder(file: Path, key: str, out: Path | None) -> Path:
             f"`{out}` must be in a folder that you may write to, got `{home}`: choose another `--out`."
         )
     return out
+
+
+def _save(sol, file: Path, key: str, out: Path, chosen: bool) -> Path:
+    """Where the run is now. A name that was chosen here and taken meanwhile, by another process, is chosen again."""
+    while True:
+        try:
+            return sol.save(out)
+        except FileExistsError:
+            if not chosen:
+                raise
+            out = _folder(file, key, None)
 
 
 def facts(sol) -> dict:
@@ -183,44 +196,113 @@ def _loss(sol) -> str:
     return f"{sol.loss[-1]:.6g}" if sol.log_loss[-1] > -700 or sol.loss[-1] == 0 else f"e^{sol.log_loss[-1]:.6g}"
 
 
+# Verifying ------------------------------------------------------------------------------------------------------------
+
+# Of the outputs, relative to max(1, |f|): a flow is right to 100 rtol, so two are apart by 200 at most; iterates of
+# descent agree to 1e-10 of each neuron wherever training does not magnify rounding (`rf.Descent`).
+FLOW, DESCENT = 200.0, 1e-10
+
+
 def _verify(path: Path, json_: bool) -> None:
     import reluflow as rf
     from reluflow.cli import _show
-    from reluflow.store import versions
+    from reluflow.store import read_attributes, versions
 
+    path = path.parent if path.name == "zarr.json" else path
     old = rf.load(path)
     if old.experiment is None:
         raise ValueError(
             f"`{path}` must hold an experiment to be verified, got a run made in Python: rerun it from a file."
         )
     with _show.progress("recomputing", quiet=json_) as tell:
-        new = old.experiment.changed({"solve.throw": False}).run(progress=tell)
+        new = old.experiment.changed(_again(old)).run(progress=tell)
+    if new.outcome is rf.Outcome.INTERRUPTED:
+        raise KeyboardInterrupt
+    if _short(
+        old
+    ):  # where another one stops depends on where its bursts end, so the frames of the old one are asked for
+        clock = old._frames[0]
+        new._frames = new._replay(clock[clock <= new._checkpoints[0][-1, 0]])
+    then, now = read_attributes(path)["versions"], versions()
+    changed = [f"{k} {then.get(k)} → {now.get(k)}" for k in {**then, **now} if then.get(k) != now.get(k)]
     rows = compare(old, new)
     same = all(r["same"] for r in rows)
+    said = {"run": str(path), "key": old.experiment.key, "identical": same, "versions_changed": changed}
+    good, said["verdict"] = (True, "The same bits.") if same else _judge(old, new, rows, changed)
     if json_:
         import json
 
-        typer.echo(json.dumps({"run": str(path), "key": old.experiment.key, "identical": same, "compared": rows}))
+        typer.echo(json.dumps({**said, "agrees": good, "compared": rows}))
     else:
         table = _show.pairs()
         for row in rows:
             verdict = "[green]identical[/green]" if row["same"] else f"[red]differs[/red] {row['difference']}"
             table.add_row(row["what"], verdict)
         _show.console().print(table)
-        if not same:
-            from reluflow.store import read_attributes
-
-            then, now = read_attributes(path)["versions"], versions()
-            changed = [f"{k} {then[k]} → {now.get(k)}" for k in then if then[k] != now.get(k)]
-            why = "; ".join(changed) if changed else "nothing that is recorded"
-            _show.console().print(f"[dim]Changed since then: {why}.[/dim]")
-    if not same:
+        _show.console().print(said["verdict"], markup=False, soft_wrap=True)
+    if not good:
         raise typer.Exit(1)
 
 
-def compare(old, new) -> list[dict]:
-    """What two runs of one experiment have in common, bit for bit, and how far apart the rest is."""
+def _short(sol) -> bool:
+    """Whether a run ended when it did by the clock on the wall."""
+    from reluflow.outcome import Outcome
+
+    return sol.outcome in (Outcome.INTERRUPTED, Outcome.TIME_LIMIT)
+
+
+def _again(old) -> dict:
+    """What to change to compute a run again: nothing raises, and one that was cut short need not go much further."""
+    steps = {"solve.limits.steps": old.stats.steps + old.stats.rejected + 1} if _short(old) else {}
+    kept = old.experiment["solve"].get("limits") or {}
+    no_clock = {"solve.limits.seconds": None} if kept.get("seconds") is not None else {}
+    return {"solve.throw": False, **steps, **no_clock}
+
+
+def _judge(old, new, rows: list[dict], changed: list[str]) -> tuple[bool, str]:
+    """Whether a run that is not the same to the bit agrees, and a sentence: where it parts, or how near it is."""
     import numpy as np
+
+    from reluflow.descent import Descent
+
+    given = next((r["what"] for r in rows[:2] if not r["same"]), None)
+    if given is not None:
+        return False, f"The recomputed run differs from the start: other {given} than were saved."
+    if not changed:
+        names = ", ".join(r["what"] for r in rows if not r["same"])
+        return False, f"The recomputed run differs {_where(old, new)}, in {names}, and nothing recorded has changed."
+    descent = isinstance(old.method, Descent)
+    allowed = DESCENT if descent else FLOW * old.method.rtol
+    times = old.log_t[old.log_t <= new.log_t[-1]]
+    f, g = old.outputs[: len(times)], new.outputs_at(log_t=times)
+    apart = float(np.max(np.abs(f - g) / np.maximum(1.0, np.abs(f)), initial=0.0))
+    good = bool(apart <= allowed) and old.outcome is new.outcome
+    whose = "1e-10" if descent else f"200 rtol = {allowed:.2g}"
+    found = f"its outputs are within {apart:.2g} of those saved, of {whose} allowed"
+    ends = "" if old.outcome is new.outcome else f"; then: {old.outcome.value} now: {new.outcome.value}"
+    return good, f"Computed by other versions ({'; '.join(changed)}), to the tolerance stated: {found}{ends}."
+
+
+def _where(old, new) -> str:
+    """Words for the first frame that is not the same."""
+    import numpy as np
+
+    n = min(len(old.log_t), len(new.log_t))
+    states = [(s.log_t[:n, None], s.log_loss[:n, None], s.w[:n].reshape(n, -1), s.a[:n]) for s in (old, new)]
+    off = np.any(np.hstack(states[0]) != np.hstack(states[1]), axis=1)
+    k = int(np.argmax(off)) if np.any(off) else n
+    return f"from frame {k} on (t = {old.t[k]:.6g})" if k < len(old.t) else f"after its {n} frames"
+
+
+def compare(old, new) -> list[dict]:
+    """What two runs of one experiment have in common, bit for bit, and how far apart the rest is.
+
+    Of a run that was cut short the new one may know more events, and has another outcome.
+    """
+    import numpy as np
+
+    short = _short(old)
+    events = len(old.events) if short else None
 
     def row(what, a, b):
         a, b = np.asarray(a), np.asarray(b)
@@ -229,18 +311,29 @@ def compare(old, new) -> list[dict]:
         same = bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
         if same:
             return {"what": what, "same": True, "difference": ""}
+        if a.dtype.kind == "U":
+            return {"what": what, "same": False, "difference": f"{a[0]} then, {b[0]} now"}
         with np.errstate(invalid="ignore"):
-            return {"what": what, "same": False, "difference": f"by up to {float(np.nanmax(np.abs(a - b))):.2g}"}
+            gap = np.abs(a.astype(float) - b.astype(float))
+            return {"what": what, "same": False, "difference": f"by up to {float(np.nanmax(gap)):.2g}"}
 
     joined = lambda a, b: np.concatenate([a, np.asarray(b)[..., None]], axis=-1)
     before, after = old.problem, new.problem
-    return [
+    scales = lambda init: np.concatenate(init.log_scales)
+    found = [
         row("data", joined(before.data.x, before.data.y), joined(after.data.x, after.data.y)),
-        row("initial weights", joined(before.init.w, before.init.a), joined(after.init.w, after.init.a)),
+        row(
+            "initial weights",
+            np.append(joined(before.init.w, before.init.a), scales(before.init)),
+            np.append(joined(after.init.w, after.init.a), scales(after.init)),
+        ),
         row("frame times", old.log_t, new.log_t),
         row("loss", old.log_loss, new.log_loss),
+        row("outputs", old.outputs, new.outputs),
         row("weights", joined(old.w, old.a), joined(new.w, new.a)),
         row("log scales", old.log_scale, new.log_scale),
-        row("event times", old.events.log_t, new.events.log_t),
-        row("event kinds", old.events.code, new.events.code),
     ]
+    for what, name in (("event times", "log_t"), ("event kinds", "code"), ("event neurons", "neuron")):
+        found.append(row(what, getattr(old.events, name), getattr(new.events, name)[:events]))
+    found.append(row("event data", old.events.datum, new.events.datum[:events]))
+    return found if short else [*found, row("outcome", [old.outcome.name], [new.outcome.name])]

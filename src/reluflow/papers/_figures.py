@@ -17,7 +17,6 @@ import json
 import os
 import re
 import shutil
-import uuid
 from collections.abc import Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -205,10 +204,14 @@ NEEDS: dict[str, Any] = {"mnist": _mnist}
 
 
 def solve(problem, method=None, t1=None, **more):
-    """`rf.solve` that tells whoever is watching."""
+    """`rf.solve` that tells whoever is watching; Ctrl-C ends the figure, whose numbers would be those of half a run."""
+    from reluflow.outcome import Outcome
     from reluflow.solve import solve as plain
 
-    return plain(problem, method, t1, progress=_watch.get(), **more)
+    sol = plain(problem, method, t1, progress=_watch.get(), **more)
+    if sol.outcome is Outcome.INTERRUPTED:
+        raise KeyboardInterrupt
+    return sol
 
 
 @contextmanager
@@ -234,7 +237,8 @@ def folder(figure: Figure, out: Path, size: str, changes: dict) -> Path:
 
 def save_numbers(ds, path: Path) -> None:
     """Writes a Dataset as a zarr folder, whole or not at all; texts become numbers with a legend in the attributes."""
-    part = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.part")
+    from reluflow.store import beside, clear
+
     legends = {}
     coded = ds.copy()
     for name, array in ds.variables.items():
@@ -245,13 +249,13 @@ def save_numbers(ds, path: Path) -> None:
             if array.ndim != 1:
                 raise ValueError(f"Texts must be one row of labels, got {array.ndim} dimensions for `{name}`.")
     coded.attrs["legends"] = json.dumps(legends)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        coded.to_zarr(part, mode="w", zarr_format=3, consolidated=False)
-        shutil.rmtree(path, ignore_errors=True)
-        os.rename(part, path)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    clear(path.parent)
+    with beside(path) as part:
+        coded.to_zarr(part / "new", mode="w", zarr_format=3, consolidated=False)
+        if path.exists():  # moved away first: numbers that are half removed would be read as whole
+            os.rename(path, part / "old")
+        os.rename(part / "new", path)
 
 
 def load_numbers(path: Path):

@@ -11,8 +11,9 @@ from reluflow.sweep.design import Design
 
 FORMAT = 1
 WAITING = "It was not computed yet: resume the sweep."
-# Another run of the same sweep differs in these, and in nothing else.
-WALL = ("seconds", "stats.seconds")
+# Another run of the same sweep differs in these, and in nothing else: a flow works in bursts of so many milliseconds,
+# and evaluates its field once more at the start of each.
+WALL = ("seconds", "stats.seconds", "stats.fields")
 
 
 def assemble(about: dict, design: Design, tasks: list[dict[str, Any]]):

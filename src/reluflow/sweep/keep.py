@@ -30,7 +30,7 @@ QUANTITIES = {
     "final.log_squared_norm": "log of |theta|^2 = sum_j |w_j|^2 + a_j^2 at the end (final.squared_norm: itself)",
     "final.log_moved": "log of |theta(end) - theta(0)| / |theta(0)|: below 0 is lazy, above 0 is rich",
     "final.outputs": "f(x_i) at the end, over `datum`",
-    "stats.steps": "steps tried; any other number of `sol.stats` likewise (stats.seconds differs from run to run)",
+    "stats.steps": "steps tried; any other number of `sol.stats` likewise (seconds and fields vary from run to run)",
     "events.count": "how many events; events.slide and the other kinds count one kind",
     "time.half": "first time the loss is half of its start; time.below.0.01: 1% of it",
     "time.aligned": "last event before any output exceeds 1% of max |y|: when neurons have chosen their cone",

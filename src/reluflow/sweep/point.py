@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from reluflow.experiment import Experiment
+from reluflow.outcome import Outcome
 from reluflow.sweep import keep
 
 SEAL = 64  # hexadecimal digits
@@ -73,6 +74,8 @@ def _compute(base: Experiment, task: dict, values: dict):
     if task["seconds"] is not None:
         experiment = experiment.changed(_limit(experiment, task["seconds"]))
     sol = experiment.run()
+    if sol.outcome is Outcome.INTERRUPTED:
+        raise KeyboardInterrupt  # of the sweep: half a point is no result
     kept = keep.measure(task["keep"], sol)
     reason = "" if sol.outcome.success else sol.outcome.value
     return sol.outcome.name.lower(), reason, kept
