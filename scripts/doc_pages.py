@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAPERS = ("boursier2022", "min2024", "kou2023", "lee2023")
+PAPERS = ("boursier2022", "min2024", "kou2023", "lee2023", "extra")
 FORMS = {"printed": 'also `form="printed"`'}
 
 
@@ -47,6 +47,8 @@ def results(paper: str, docs: Path) -> list[str]:
 
     fared = verdicts(docs / "verdicts.md")
     found = sorted(rf.checks(paper), key=lambda c: _figures._order(c.name.split(".")[1]))
+    if not found:
+        return []
     lines = [
         "## Results",
         "",
@@ -84,7 +86,7 @@ def figures(paper: str, docs: Path) -> list[str]:
 
     folder = docs / "gallery" / paper
     there = [n for n in (_figures.names(paper)) if (folder / f"{n}.png").exists()]
-    if not there:
+    if not there or not (folder / "README.md").exists():
         return []
     made = sections(folder / "README.md")
     lines = ["## Figures", "", f"The facts each figure must show are in the [gallery](../gallery/{paper}/README.md)."]
@@ -92,10 +94,16 @@ def figures(paper: str, docs: Path) -> list[str]:
         figure = _figures.paper(paper).figures[name]
         caption, command, facts = made.get(name, ("", figure.command(), (0, 0)))
         held = f" {facts[0]} of {facts[1]} facts hold." if facts[1] else ""
-        lines += ["", f"### {statement(figure.title).split(':')[0]}", ""]
+        lines += ["", f"### {heading(figure)}", ""]
         lines += [f"[![{paper}/{name}](../gallery/{paper}/{name}.png)](../gallery/{paper}/README.md#{name})", ""]
         lines += [f"{caption}{held}", "", "```console", f"$ {command}", "```"]
     return lines
+
+
+def heading(figure) -> str:
+    """ "Figure 4", or what a figure of no number shows."""
+    title = statement(figure.title)
+    return title.split(":")[0] if title.startswith("Figure") else cell(figure.title.rstrip("."))
 
 
 def sections(page: Path) -> dict[str, tuple[str, str, tuple[int, int]]]:
