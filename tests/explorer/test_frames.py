@@ -116,3 +116,13 @@ def test_a_draft_follows_nothing_twice(monkeypatch):
     header, arrays = frames.picture(sol, draft=True)
     assert header["frames"] == len(sol.log_t) <= frames.DRAFT_FRAMES
     np.testing.assert_allclose(arrays["log_loss"], sol.log_loss, rtol=1e-12)
+
+
+def test_no_line_of_the_page_is_longer_than_140_columns():
+    from reluflow.explorer.app import assets
+
+    files = {name: raw.decode() for name, raw in assets().items() if name.endswith((".js", ".css", ".html"))}
+    long = [
+        f"{name}:{k}" for name, text in files.items() for k, line in enumerate(text.split("\n"), 1) if len(line) > 140
+    ]
+    assert len(files) > 20 and long == []

@@ -8,7 +8,8 @@ let number = 0, running = null, waiting = false, rest = 0, due = false;
 const REST = 400, PATIENCE = 600; // milliseconds
 
 async function post(path, body, signal) {
-  const reply = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ page, ...body }), signal });
+  const reply = await fetch(path, { method: "POST", headers: { "content-type": "application/json" },
+    body: JSON.stringify({ page, ...body }), signal });
   if (!reply.ok) throw new Error((await reply.json().catch(() => ({}))).error ?? `The server answered ${reply.status}.`);
   return reply;
 }

@@ -21,9 +21,11 @@ export const cards = [];
 export function setup() {
   for (const view of VIEWS) {
     const head = el("h3"), hint = el("small"), hold = el("div", { class: "hold" });
-    const act = view.action ? el("button", { type: "button", "data-action": view.id, onclick: () => { view.action.does(); titles(); tell("draw"); } }) : null;
+    const does = () => { view.action.does(); titles(); tell("draw"); };
+    const act = view.action ? el("button", { type: "button", "data-action": view.id, onclick: does }) : null;
     const bigger = () => enlarge(store.focus === view.id ? null : view.id);
-    const grow = el("button", { type: "button", title: "Enlarge or back", "aria-label": "Enlarge", "data-enlarge": view.id, onclick: bigger }, "⤢");
+    const grow = el("button", { type: "button", title: "Enlarge or back", "aria-label": "Enlarge", "data-enlarge": view.id,
+      onclick: bigger }, "⤢");
     const node = el("section", { class: `card${view.wide ? " wide" : ""}`, id: view.id }, el("header", {}, head, hint, act, grow), hold);
     const card = { view, node, head, hint, act, hold, name: () => (typeof view.title === "function" ? view.title() : view.title) };
     if (!view.dom) {
@@ -91,7 +93,9 @@ function listen(card, canvas) {
   const end = () => { if (moving) up(); moving = seeking = false; };
   canvas.addEventListener("pointerup", end);
   canvas.addEventListener("pointercancel", end);
-  if (view === learned) canvas.addEventListener("dblclick", (event) => { if (card.node.classList.contains("edit") && store.tool === "move") relabel(...at(event)); });
+  if (view === learned) canvas.addEventListener("dblclick", (event) => {
+    if (card.node.classList.contains("edit") && store.tool === "move") relabel(...at(event));
+  });
 }
 
 function point(neuron, datum, event) {
@@ -110,7 +114,10 @@ const CONE = { "+": "S₊", "-": "S₋", dead: "dead cone", "": "none of the con
 
 function aboutNeuron(j) {
   const { run } = store, k = run.near(store.index), p = k * run.m + j, on = [], held = [];
-  for (let i = 0; i < run.n; i++) { const bit = run.bits[p * run.n + i]; if (bit === 1) on.push(i + 1); else if (bit === 2) held.push(i + 1); }
+  for (let i = 0; i < run.n; i++) {
+    const bit = run.bits[p * run.n + i];
+    if (bit === 1) on.push(i + 1); else if (bit === 2) held.push(i + 1);
+  }
   const rows = [
     ["sign of a", run.sign[p] > 0 ? "+" : "−"], ["‖w‖", fromLog(run.log_w[p])],
     ["active on", on.length > 8 ? `${on.length} points` : on.join(", ") || "nothing"],

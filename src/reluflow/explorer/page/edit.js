@@ -88,7 +88,10 @@ export function relabel(px, py) {
 
 export function clearData() {
   const e = store.experiment;
-  e.data = store.mode === "plane" ? { kind: "arrays", x: [[1, 0.5], [-1, 0.6]], y: [1, -1] } : { kind: "arrays", x: [[-1, 1], [1, 1]], y: [tailed() ? 1 : 0.5, tailed() ? -1 : -0.5] };
+  const size = tailed() ? 1 : 0.5;
+  e.data = store.mode === "plane"
+    ? { kind: "arrays", x: [[1, 0.5], [-1, 0.6]], y: [1, -1] }
+    : { kind: "arrays", x: [[-1, 1], [1, 1]], y: [size, -size] };
   own();
   changed(false);
 }
@@ -102,8 +105,14 @@ export function readCsv(text) {
   const rows = text.split(/\r?\n/).map((l) => l.trim()).filter(Boolean).map((l) => l.split(/[,;\t]/).map(Number));
   if (rows.length && rows[0].some(Number.isNaN)) rows.shift();
   const width = rows[0]?.length ?? 0;
-  if (width < 2 || rows.some((r) => r.length !== width || r.some((v) => !Number.isFinite(v)))) { note("A CSV file wants rows of numbers, the label last."); return; }
-  if (rows.length > store.most.n || width - 1 > store.most.d) { note(`The explorer takes ${store.most.n} rows of ${store.most.d} columns.`); return; }
+  if (width < 2 || rows.some((r) => r.length !== width || r.some((v) => !Number.isFinite(v)))) {
+    note("A CSV file wants rows of numbers, the label last.");
+    return;
+  }
+  if (rows.length > store.most.n || width - 1 > store.most.d) {
+    note(`The explorer takes ${store.most.n} rows of ${store.most.d} columns.`);
+    return;
+  }
   const e = store.experiment;
   e.data = { kind: "arrays", x: rows.map((r) => (width === 2 ? [r[0], 1] : r.slice(0, -1))), y: rows.map((r) => r.at(-1)) };
   if (e.data.y.some((v) => Math.abs(v) !== 1)) e.problem.loss = "square";

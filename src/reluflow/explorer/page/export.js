@@ -10,7 +10,8 @@ import { Svg } from "./svg.js";
 import { cards } from "./cards.js";
 
 const LIST = [
-  ["png", "PNG", "the views as they are", png], ["svg", "SVG", "the same, sharp at any size", svg], ["gif", "GIF", "the whole story, played once", gif],
+  ["png", "PNG", "the views as they are", png], ["svg", "SVG", "the same, sharp at any size", svg],
+  ["gif", "GIF", "the whole story, played once", gif],
   ["toml", "TOML", "the experiment, for reluflow run", experiment], ["csv", "CSV", "the data points", data],
 ];
 

@@ -107,7 +107,8 @@ function picture(time) {
     cards.drawAll();
     player.drawStrip();
     player.readout();
-    globalThis.painted = { number: (globalThis.painted?.number ?? 0) + 1, time: performance.now(), key: store.run.key, draft: store.run.draft };
+    globalThis.painted = { number: (globalThis.painted?.number ?? 0) + 1, time: performance.now(), key: store.run.key,
+      draft: store.run.draft };
   }
   requestAnimationFrame(picture);
 }

@@ -24,7 +24,10 @@ export function setup() {
     $("readout").append(el("div", {}, el("dt", {}, text), cells[key]));
   }
   on("run index clock", () => { slider.value = store.run ? store.run.pos(store.clock, store.index) : 0; });
-  on("play", () => { $("play").textContent = store.playing ? "❚❚" : "▶"; $("play").setAttribute("aria-label", store.playing ? "Pause" : "Play"); });
+  on("play", () => {
+    $("play").textContent = store.playing ? "❚❚" : "▶";
+    $("play").setAttribute("aria-label", store.playing ? "Pause" : "Play");
+  });
   on("clock", clocks);
 }
 
@@ -102,6 +105,7 @@ export function drawStrip() {
     const [name, tint] = PHASE[p.kind], x = p.from * w, wide = (p.to - p.from) * w;
     ctx.fillStyle = tint();
     ctx.fillRect(x, 0, Math.max(1, wide - 1), h);
-    if (wide > type.size * name.length * 0.62) sheet.text(name, x + wide / 2, h / 2, { align: "center", base: "middle", colour: colours.ink, scale: 0.86 });
+    if (wide > type.size * name.length * 0.62) sheet.text(name, x + wide / 2, h / 2,
+      { align: "center", base: "middle", colour: colours.ink, scale: 0.86 });
   }
 }

@@ -6,7 +6,8 @@ export function encode() {
   const { run } = store;
   const state = {
     v: 1, e: store.recorded ? undefined : copy(store.experiment), p: store.preset ?? undefined, c: store.clock,
-    i: run ? Number(run.pos(store.clock, store.index).toPrecision(8)) : 0, f: store.focus ?? undefined, o: store.overlay || undefined, s: store.step,
+    i: run ? Number(run.pos(store.clock, store.index).toPrecision(8)) : 0,
+    f: store.focus ?? undefined, o: store.overlay || undefined, s: store.step,
     l: store.logLoss ?? undefined, r: store.radius === "log" ? undefined : store.radius, t: store.theme,
   };
   const bytes = new TextEncoder().encode(JSON.stringify(state));
@@ -27,7 +28,8 @@ export function decode(hash) {
 
 // What a link says, put where it belongs; anything odd is left alone, and the server checks the experiment.
 export function restore(state) {
-  const tables = (value) => value && typeof value === "object" && ["data", "init", "problem", "method"].every((k) => value[k] && typeof value[k] === "object");
+  const tables = (value) => value && typeof value === "object" &&
+    ["data", "init", "problem", "method"].every((k) => value[k] && typeof value[k] === "object");
   if (tables(state.e)) { store.experiment = { solve: {}, ...copy(state.e) }; store.preset = typeof state.p === "string" ? state.p : null; }
   else if (store.presets.some((p) => p.name === state.p && p.recorded)) store.preset = state.p;
   if (["event", "linear", "log"].includes(state.c)) store.clock = state.c;

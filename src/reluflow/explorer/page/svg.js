@@ -7,7 +7,8 @@ let clips = 0;
 export class Svg {
   constructor() {
     this.parts = []; this.d = ""; this.stack = []; this.open = 0;
-    Object.assign(this, { fillStyle: "#000", strokeStyle: "#000", lineWidth: 1, font: "12px sans-serif", textAlign: "left", textBaseline: "alphabetic", dash: [], dx: 0, dy: 0 });
+    Object.assign(this, { fillStyle: "#000", strokeStyle: "#000", lineWidth: 1, font: "12px sans-serif", textAlign: "left",
+      textBaseline: "alphabetic", dash: [], dx: 0, dy: 0 });
   }
   beginPath() { this.d = ""; }
   moveTo(x, y) { this.d += `M${n(x)} ${n(y)}`; }
@@ -23,21 +24,30 @@ export class Svg {
   fill() { this.parts.push(`<path d="${this.d}" fill="${esc(this.fillStyle)}"/>`); }
   stroke() {
     const dash = this.dash.length ? ` stroke-dasharray="${this.dash.join(" ")}"` : "";
-    this.parts.push(`<path d="${this.d}" fill="none" stroke="${esc(this.strokeStyle)}" stroke-width="${n(this.lineWidth)}" stroke-linecap="round" stroke-linejoin="round"${dash}/>`);
+    const line = `stroke="${esc(this.strokeStyle)}" stroke-width="${n(this.lineWidth)}" stroke-linecap="round" stroke-linejoin="round"`;
+    this.parts.push(`<path d="${this.d}" fill="none" ${line}${dash}/>`);
   }
-  fillRect(x, y, w, h) { this.parts.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(Math.max(0, w))}" height="${n(Math.max(0, h))}" fill="${esc(this.fillStyle)}"/>`); }
-  strokeRect(x, y, w, h) { this.parts.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" fill="none" stroke="${esc(this.strokeStyle)}" stroke-width="${n(this.lineWidth)}"/>`); }
+  fillRect(x, y, w, h) {
+    const size = `width="${n(Math.max(0, w))}" height="${n(Math.max(0, h))}"`;
+    this.parts.push(`<rect x="${n(x)}" y="${n(y)}" ${size} fill="${esc(this.fillStyle)}"/>`);
+  }
+  strokeRect(x, y, w, h) {
+    const line = `fill="none" stroke="${esc(this.strokeStyle)}" stroke-width="${n(this.lineWidth)}"`;
+    this.parts.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" ${line}/>`);
+  }
   clearRect() {}
   setTransform() {}
   setLineDash(dash) { this.dash = dash; }
   fillText(text, x, y) {
     const anchor = { left: "start", center: "middle", right: "end" }[this.textAlign] ?? "start";
     const base = { middle: "central", top: "text-before-edge", bottom: "text-after-edge" }[this.textBaseline] ?? "alphabetic";
-    this.parts.push(`<text x="${n(x)}" y="${n(y)}" fill="${esc(this.fillStyle)}" style="font:${esc(this.font)}" text-anchor="${anchor}" dominant-baseline="${base}">${esc(text)}</text>`);
+    const look = `fill="${esc(this.fillStyle)}" style="font:${esc(this.font)}" text-anchor="${anchor}" dominant-baseline="${base}"`;
+    this.parts.push(`<text x="${n(x)}" y="${n(y)}" ${look}>${esc(text)}</text>`);
   }
   drawImage(image, x, y, w, h) {
     const smooth = this.imageSmoothingEnabled === false ? ' style="image-rendering:pixelated"' : "";
-    this.parts.push(`<image x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" preserveAspectRatio="none" href="${image.toDataURL("image/png")}"${smooth}/>`);
+    const place = `x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" preserveAspectRatio="none"`;
+    this.parts.push(`<image ${place} href="${image.toDataURL("image/png")}"${smooth}/>`);
   }
   save() { this.stack.push(this.open); }
   restore() {

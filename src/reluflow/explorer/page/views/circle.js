@@ -30,7 +30,8 @@ export function arcs(run) {
 }
 
 const wrap = (a) => (a < 0 ? a + 2 * Math.PI : a >= 2 * Math.PI ? a - 2 * Math.PI : a);
-const TINT = { "+": () => fade(colours.plus, 0.5), "-": () => fade(colours.minus, 0.5), dead: () => fade(colours.dead, 0.55), "": () => colours.wash };
+const TINT = { "+": () => fade(colours.plus, 0.5), "-": () => fade(colours.minus, 0.5), dead: () => fade(colours.dead, 0.55),
+  "": () => colours.wash };
 const LABEL = { "+": "S₊", "-": "S₋", dead: "dead" };
 
 export function draw(sheet) {
@@ -90,11 +91,13 @@ function back(sheet, run, cx, cy, R, band) {
 }
 
 function census(sheet, count, cx, cy, R) {
-  const rows = [["+", "in S₊", colours.plus], ["-", "in S₋", colours.minus], ["dead", "dead", colours.soft], ["", "elsewhere", colours.faint]];
+  const rows = [["+", "in S₊", colours.plus], ["-", "in S₋", colours.minus], ["dead", "dead", colours.soft],
+    ["", "elsewhere", colours.faint]];
   if (count.slid) rows.push(["slid", "sliding", colours.theory]);
   const gap = Math.min(type.size * 1.3, (R * 0.66) / rows.length), top = cy - ((rows.length - 1) * gap) / 2;
   rows.forEach(([key, text, colour], k) => {
-    sheet.text(String(count[key]), cx - type.size * 0.35, top + k * gap, { align: "right", base: "middle", colour, weight: 650, scale: 0.98 });
+    sheet.text(String(count[key]), cx - type.size * 0.35, top + k * gap,
+      { align: "right", base: "middle", colour, weight: 650, scale: 0.98 });
     sheet.text(text, cx, top + k * gap, { base: "middle", colour, scale: 0.88 });
   });
 }

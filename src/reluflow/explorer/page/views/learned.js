@@ -108,7 +108,8 @@ function curve(sheet, run, now, colour, width, dash) {
 function plane(sheet) {
   const { run } = store, now = run.at(store.index);
   const far = Math.max(1e-9, ...run.xy.map(Math.abs)) * 1.35, ratio = sheet.w / sheet.h;
-  const x = held?.x ?? [-far * Math.max(1, ratio), far * Math.max(1, ratio)], y = held?.y ?? [-far * Math.max(1, 1 / ratio), far * Math.max(1, 1 / ratio)];
+  const wide = far * Math.max(1, ratio), high = far * Math.max(1, 1 / ratio);
+  const x = held?.x ?? [-wide, wide], y = held?.y ?? [-high, high];
   box = new Box(sheet, { left: 0, right: 0, top: 0, bottom: 0, x, y });
   regions(sheet, run, now);
   sheet.line(box.px(0), 0, box.px(0), sheet.h, fade(colours.faint, 0.5), 1);
@@ -116,7 +117,8 @@ function plane(sheet) {
   for (let j = 0; j < run.m && run.m <= 160; j++) {
     if (now.dead[j]) continue;
     const length = far * Math.min(1.2, 0.12 + 0.5 * Math.exp(now.lw[j]));
-    sheet.line(box.px(0), box.py(0), box.px(now.ux[j] * length), box.py(now.uy[j] * length), store.hover === j ? colours.ink : fade(signColour(now.sign[j]), 0.8), store.hover === j ? 3 : 1.4);
+    const lit = store.hover === j, colour = lit ? colours.ink : fade(signColour(now.sign[j]), 0.8);
+    sheet.line(box.px(0), box.py(0), box.px(now.ux[j] * length), box.py(now.uy[j] * length), colour, lit ? 3 : 1.4);
   }
   points(sheet, (i) => [box.px(run.xy[2 * i]), box.py(run.xy[2 * i + 1])], (i) => signColour(run.y[i]));
 }
@@ -181,7 +183,8 @@ function space(sheet) {
     if (!run.tailed) sheet.line(x - wide * 0.36, box.py(run.y[i]), x + wide * 0.36, box.py(run.y[i]), colours.ink, 2.4);
     if (n <= 24) sheet.text(String(i + 1), x, box.bottom + 6, { align: "center", base: "top" });
   }
-  sheet.text(run.tailed ? "bars: f(xᵢ)" : "bars: f(xᵢ), lines: yᵢ", box.right, box.top - type.size * 0.2, { align: "right", base: "top", scale: 0.85 });
+  sheet.text(run.tailed ? "bars: f(xᵢ)" : "bars: f(xᵢ), lines: yᵢ", box.right, box.top - type.size * 0.2,
+    { align: "right", base: "top", scale: 0.85 });
 }
 
 export function pick(x, y) {

@@ -20,7 +20,8 @@ export const PHASE = {
 const isLog = () => store.logLoss ?? false;
 
 export function edges(run, clock) {
-  return store.phases.map((p) => ({ ...p, from: run.pos(clock, run.indexOfLog(p.log_start)), to: run.pos(clock, run.indexOfLog(p.log_end)) }));
+  return store.phases.map((p) => ({ ...p, from: run.pos(clock, run.indexOfLog(p.log_start)),
+    to: run.pos(clock, run.indexOfLog(p.log_end)) }));
 }
 
 function frame(sheet) {
@@ -34,7 +35,8 @@ const level = (log) => (isLog() ? log : Math.exp(log));
 
 export function draw(sheet) {
   const { run } = store;
-  const key = [run.key, run.seconds, run.F, store.clock, store.phases.length, store.over?.key, store.over?.step, isLog(), colours.key].join();
+  const key = [run.key, run.seconds, run.F, store.clock, store.phases.length, store.over?.key, store.over?.step, isLog(),
+    colours.key].join();
   sheet.layer("curve", key, (s) => still(s));
   const b = frame(sheet), k = run.near(store.index), x = b.px(run.pos(store.clock, store.index));
   sheet.line(x, b.top, x, b.bottom, colours.gold, 1.6);
@@ -48,7 +50,8 @@ function still(sheet) {
     const [name, tint] = PHASE[p.kind], x = b.px(p.from), wide = b.px(p.to) - x;
     sheet.ctx.fillStyle = tint();
     sheet.ctx.fillRect(x, b.top, wide, b.bottom - b.top);
-    if (wide > type.size * name.length * 0.62) sheet.text(name, x + wide / 2, b.top - type.size * 0.45, { align: "center", colour: colours.ink, weight: 550, scale: 0.9 });
+    if (wide > type.size * name.length * 0.62) sheet.text(name, x + wide / 2, b.top - type.size * 0.45,
+      { align: "center", colour: colours.ink, weight: 550, scale: 0.9 });
   }
   if (log) b.axisDecades(); else b.axisY();
   b.axisTime(run, clock);

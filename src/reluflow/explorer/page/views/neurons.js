@@ -49,7 +49,8 @@ function back(sheet, run, cx, cy, R) {
     const x = run.xy[2 * i], y = run.xy[2 * i + 1], s = Math.hypot(x, y);
     if (!s) continue;
     const lit = store.datum === i;
-    sheet.line(cx + (R * y) / s, cy + (R * x) / s, cx - (R * y) / s, cy - (R * x) / s, lit ? colours.ink : colours.line, lit ? 2 : 1, lit ? [] : [3, 4]);
+    sheet.line(cx + (R * y) / s, cy + (R * x) / s, cx - (R * y) / s, cy - (R * x) / s, lit ? colours.ink : colours.line,
+      lit ? 2 : 1, lit ? [] : [3, 4]);
   }
   const log = store.radius === "log";
   for (const share of [0, 0.5, 1]) {
@@ -84,7 +85,8 @@ function labels(sheet, run, cx, cy, R) {
   }
   for (const { x, y, names } of groups) {
     const align = x > 0.5 ? "left" : x < -0.5 ? "right" : "center";
-    sheet.text(names.join(" "), cx + R * x - 4 * Math.sign(x) * (Math.abs(x) > 0.5 ? 1 : 0), cy - R * y, { align, base: "middle", colour: colours.ink, scale: 0.88 });
+    sheet.text(names.join(" "), cx + R * x - 4 * Math.sign(x) * (Math.abs(x) > 0.5 ? 1 : 0), cy - R * y,
+      { align, base: "middle", colour: colours.ink, scale: 0.88 });
   }
 }
 

@@ -30,7 +30,8 @@ function still(sheet) {
   pair[1].axisY(undefined, 2);
   pair[1].axisTime(run, store.clock);
   const stride = Math.max(1, Math.ceil(run.m / LINES));
-  for (let j = 0; j < run.m; j += stride) strand(sheet, run, pair, j, fade(signColour(run.sign[j]), Math.max(0.25, Math.min(0.6, 20 / run.m))), 1.1, 1);
+  for (let j = 0; j < run.m; j += stride) strand(sheet, run, pair, j,
+    fade(signColour(run.sign[j]), Math.max(0.25, Math.min(0.6, 20 / run.m))), 1.1, 1);
 }
 
 function strand(sheet, run, [norm, cosine], j, colour, width) {

@@ -7,7 +7,8 @@ export const id = "raster", title = "Activation raster";
 export const hint = () => "a line per neuron and point";
 let order = [], made = "";
 
-const frame = (sheet) => new Box(sheet, { left: type.size * 3.4, right: type.size * 0.9, top: type.size * 0.4, bottom: type.size * 2.1, x: [0, 1], y: [store.run.m, 0] });
+const frame = (sheet) => new Box(sheet, { left: type.size * 3.4, right: type.size * 0.9, top: type.size * 0.4,
+  bottom: type.size * 2.1, x: [0, 1], y: [store.run.m, 0] });
 
 // Neurons by sign, then by the points they end up active on.
 function sorted(run) {

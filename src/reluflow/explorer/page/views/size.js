@@ -9,7 +9,8 @@ export const hint = () => (typeof store.norm.least === "number" ? "gold: the lea
 
 function frame(sheet) {
   const top = Math.max(store.run.norm2_top, store.norm.least ?? 0) * 1.18 || 1;
-  return new Box(sheet, { left: type.size * 3.4, right: type.size * 1.2, top: type.size * 0.8, bottom: type.size * 2.1, x: [0, 1], y: [0, top] });
+  return new Box(sheet, { left: type.size * 3.4, right: type.size * 1.2, top: type.size * 0.8, bottom: type.size * 2.1,
+    x: [0, 1], y: [0, top] });
 }
 
 export function draw(sheet) {

@@ -30,7 +30,8 @@ export function fill(hold) {
     parts.push(el("p", { class: "empty" }, store.judging ? "Judging this run…" : idle));
   }
   if (missing.length) {
-    const head = el("summary", {}, el("span", { class: "id" }, `${missing.length} not about this run`), el("span", { class: "what" }, "why"));
+    const head = el("summary", {}, el("span", { class: "id" }, `${missing.length} not about this run`),
+      el("span", { class: "what" }, "why"));
     const rows = missing.map((m) => el("tr", {}, el("td", {}, m.name), el("td", {}, m.missing)));
     parts.push(unfolding("missing", head, el("table", {}, ...rows)));
   }
