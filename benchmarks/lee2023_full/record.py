@@ -20,7 +20,7 @@ ORDER = ("SN", "LN", "LN variance", "LN fine", "SN variance")  # what a time lim
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of lee_fig4.npz")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of fig4.npz")
     parser.add_argument("--device", default="gpu", help='"gpu", "gpu:1" or "cpu", as JAX names them')
     given = parser.parse_args()
     sizes = {k: v for k, v in fig4.SETTINGS["full"].items() if k not in ("device", "recordings")}

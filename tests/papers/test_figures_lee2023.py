@@ -39,6 +39,14 @@ def test_every_stated_fact_holds_and_the_figure_draws(name, numbers):
     assert FIGURES[name].draw(ds) is not None and len(FIGURES[name].caption(ds)) > 100
 
 
+def test_figure_4_at_full_size_is_drawn_from_what_a_gpu_recorded():
+    ds = FIGURES["fig4"].compute("full")
+    bad = [str(f) for f in FIGURES["fig4"].facts(ds) if not f.ok]
+    assert not bad, "\n".join(bad)
+    assert ds.attrs["recorded"] == 1 and ds.attrs["n"] == 10_000 and ds.sizes["case"] == 9
+    assert FIGURES["fig4"].draw(ds) is not None and "only falls in this time" in FIGURES["fig4"].caption(ds)
+
+
 # Numbers that are wrong -----------------------------------------------------------------------------------------------
 
 

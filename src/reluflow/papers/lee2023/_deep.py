@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 FRAMES = 500
-RECORDED = "benchmarks/lee2023_full/lee_fig4.npz"
+RECORDED = "benchmarks/lee2023_full/fig4.npz"
 FIELDS = ("iteration", "loss", "norms")
 
 
