@@ -46,7 +46,15 @@ def blocks(text: str) -> list[Block]:
         kind = match["info"].strip().removeprefix("{code-block}").strip()
         body = match["body"].removeprefix("\n") if match["options"] else match["body"]
         caption = re.search(r"^:caption: *(.+)$", match["options"], re.M)
-        found.append(Block(kind, body, caption[1].strip() if caption else "", bool(match["aside"]), match.span("body")))
+        found.append(
+            Block(
+                kind,
+                body,
+                caption[1].strip().replace("\\", "") if caption else "",
+                bool(match["aside"]),
+                match.span("body"),
+            )
+        )
     return found
 
 
