@@ -15,7 +15,7 @@ export PYTHON RELUFLOW_EXTRAS RELUFLOW_DATA
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test exhaustive lint format docs bench venv lock clean distclean
+.PHONY: help demo test exhaustive coverage lint format docs bench venv lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/    make \1\t\2/p' Makefile | expand -t 24
@@ -23,13 +23,19 @@ help: ## show this list
 demo: $(READY) ## set up, follow one network from e^-100000 to its limit, draw it
 	@$(BIN)/reluflow demo
 
-test: lint ## set up, check the style and the types, run the tests
-	@echo "compiling the kernels, if they changed (about two minutes)"
-	@$(BIN)/python scripts/compile.py flow & $(BIN)/python scripts/compile.py windows descent && wait $$!
+test: .venv/.project-stamp ## set up, check the style and the types, run the tests
+	@echo "compiling the kernels, if they changed (about two minutes); style and types meanwhile"
+	@$(BIN)/python scripts/compile.py flow & flow=$$!; \
+	$(BIN)/python scripts/compile.py windows descent & others=$$!; \
+	$(MAKE) --no-print-directory lint || { kill $$flow $$others 2>/dev/null; exit 1; }; \
+	wait $$flow && wait $$others
 	@$(BIN)/pytest -q -n 2
 
 exhaustive: $(TOOLS) ## run the full counts behind every claim (long)
 	@RELUFLOW_EXHAUSTIVE=1 $(BIN)/pytest -q -n 2 -m exhaustive
+
+coverage: $(TOOLS) ## show which lines of the engine its small problems reach
+	@$(BIN)/python tests/gates/pure.py
 
 lint: $(TOOLS) ## check the style and the types only
 	@$(BIN)/ruff check --quiet .
