@@ -200,6 +200,8 @@ def survive(tmp_path, rounds: int, seeds: int, workers: int, drivers: int):
         assert_same(found, reference)
 
 
+# One round of every fault apart is in the default tier: a killed driver in tests/trust, a killed worker above.
+@pytest.mark.exhaustive
 def test_sigkill_of_workers_and_driver_costs_no_point_and_no_bit(tmp_path):
     survive(tmp_path, rounds=1, seeds=12, workers=1, drivers=1)
 
