@@ -5,7 +5,7 @@
         data/            x (datum, feature), y
         init/            w, a and their log scales, as given
         coordinates/     the orthonormal basis in which the state is kept
-        checkpoints/     clock, step, q, b, c, energy, code: every moment is replayed from these
+        checkpoints/     clock, step, way (descent), q, b, c, energy, code: every moment is replayed from these
         frames/          the same at the times asked for, where they are not the checkpoints; log_t, log_loss, outputs
         events/          t, log_t, neuron, datum, code, unique
 
@@ -225,6 +225,7 @@ DIMS = {
     "coordinates/perp": ("neuron", "feature"),
     "*/clock": ("frame",),
     "*/step": ("frame",),
+    "*/way": ("frame",),
     "*/q": ("frame", "neuron", "coordinate"),
     "*/b": ("frame", "neuron"),
     "*/c": ("frame", "neuron"),
@@ -267,7 +268,7 @@ def _record(sol) -> dict[str, np.ndarray]:
     marks, y, code = sol._checkpoints
     shape = (machine.m, machine.big)
     found = {
-        **({} if isinstance(sol.method, Descent) else _of_flow(machine)),
+        **(_of_descent(machine) if isinstance(sol.method, Descent) else _of_flow(machine)),
         "checkpoints/clock": marks[:, 0],
         "checkpoints/step": marks[:, 1],
         **_named("checkpoints", sol, y, code.reshape(-1, *shape)),
@@ -279,6 +280,11 @@ def _record(sol) -> dict[str, np.ndarray]:
     if clock is not marks and not (len(clock) == len(marks) and np.array_equal(clock, marks[:, 0])):
         found |= {"frames/clock": clock, **_named("frames", sol, y, code.reshape(-1, *shape))}
     return found
+
+
+def _of_descent(machine) -> dict[str, np.ndarray]:
+    """From which checkpoints there is a way on: those inside a leap are gone on from by what led up to them."""
+    return {} if machine.marks is None else {"checkpoints/way": machine.marks[1]}
 
 
 def _of_flow(machine) -> dict[str, np.ndarray]:
@@ -328,6 +334,12 @@ def _solution(problem, method, outcome, stats, events, arrays):
     checked = state("checkpoints")
     marks = np.column_stack([arrays["checkpoints/clock"], arrays["checkpoints/step"]])
     checkpoints = (marks, *checked)
+    if isinstance(method, Descent) and "checkpoints/way" in arrays:
+        # Runs that were saved without it go on from any of them, right to the tolerance of a leap.
+        way = arrays["checkpoints/way"]
+        if way.shape != (len(marks),) or way.dtype != float or not (np.all(way >= 0) and way[0] > 0):
+            raise _vet.Unfit("an odd way on")
+        machine.marks = (marks[:, 0], way, *checked)
     frames = (arrays["frames/clock"], *state("frames")) if "frames/clock" in arrays else (marks[:, 0], *checkpoints[1:])
     return Solution(problem, method, outcome, stats, events, machine, frames, checkpoints)
 

@@ -428,12 +428,12 @@ def test_a_fault_loses_nothing_announced_and_nothing_corrupt_loads(rounds, kind)
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", list(EACH))
-def test_two_hundred_faults_lose_nothing_announced_and_nothing_corrupt_loads(rounds, kind, record_property):
+def test_two_hundred_faults_lose_nothing_announced_and_nothing_corrupt_loads(rounds, kind):
     before = Counter(rounds.seen)
     for _ in range(EACH[kind]):
         getattr(rounds, kind)()
     found = dict(rounds.seen - before)
-    record_property("rounds", found)
+    print(found)
     if kind == "run_sigkill":
         assert found["(runs absent)"] > 0 and found["(runs announced)"] > 0, "the kills all fell beside"
 
