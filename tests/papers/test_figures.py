@@ -9,19 +9,20 @@ import xarray as xr
 import reluflow as rf
 from reluflow.papers import _figures
 
-BOTH = ("boursier2022", "min2024")
 WANTED = {
     "boursier2022": [f"fig{k}" for k in range(1, 8)],
     "min2024": [*(f"fig{k}" for k in (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21)), "poster_panel"],
+    "kou2023": [f"fig{k}" for k in range(1, 6)],
+    "lee2023": [f"fig{k}" for k in range(1, 5)],
 }
 
 
-@pytest.mark.parametrize("paper", BOTH)
+@pytest.mark.parametrize("paper", WANTED)
 def test_every_figure_of_a_paper_is_there_in_its_order(paper):
     assert list(rf.papers[paper].figures) == WANTED[paper]
 
 
-@pytest.mark.parametrize("paper", BOTH)
+@pytest.mark.parametrize("paper", WANTED)
 def test_every_figure_has_all_its_parts(paper):
     for name, figure in rf.papers[paper].figures.items():
         module = figure.module
@@ -32,6 +33,20 @@ def test_every_figure_has_all_its_parts(paper):
         assert all(hasattr(module, part) for part in ("compute", "facts", "draw", "caption")), name
 
 
+def test_figures_of_no_paper_have_names_that_say_what_they_show_and_come_last():
+    assert list(rf.papers)[-1] == "extra"
+    names = list(rf.papers["extra"].figures)
+    files = [p.stem for p in _figures._found.folder("extra").glob("*.py") if not p.name.startswith("_")]
+    assert sorted(names) == sorted(files) and {"groups_of_saddles", "not_minimum_norm", "stable_rank_rate"} <= set(
+        names
+    )
+    for name in names:
+        figure = rf.papers["extra"].figures[name]
+        assert not name.startswith("fig") and len(figure.title) > 40, name
+        assert all(hasattr(figure.module, part) for part in ("SETTINGS", "compute", "facts", "draw", "caption")), name
+        assert set(figure.module.SETTINGS["quick"]) == set(figure.module.SETTINGS["full"]), name
+
+
 def test_the_four_films_are_those_of_the_issue():
     assert [n for n, f in rf.papers["boursier2022"].figures.items() if f.moves] == ["fig2", "fig4", "fig5", "fig6"]
 
@@ -40,7 +55,7 @@ def test_the_package_is_still_a_package_and_reads_as_a_mapping():
     from reluflow.papers.min2024 import lemma11
 
     assert lemma11.needs == "data" or lemma11.needs
-    assert set(BOTH) <= set(rf.papers) and "boursier2022" in rf.papers and len(rf.papers) >= 2
+    assert set(WANTED) <= set(rf.papers) and "boursier2022" in rf.papers and len(rf.papers) >= 2
 
 
 def test_unknown_names_are_refused_with_the_nearest():
@@ -109,3 +124,45 @@ def test_without_mnist_a_figure_says_how_to_get_it(monkeypatch):
     monkeypatch.delenv("RELUFLOW_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match="get the four original files"):
         rf.papers["min2024"].figures["fig5"].compute()
+
+
+def script(name):
+    """A file of scripts/ as a module, where the checkout has it."""
+    import importlib.util
+    from pathlib import Path
+
+    path = Path(__file__).parents[2] / "scripts" / f"{name}.py"
+    if not path.exists():
+        pytest.skip("scripts/ is not in this copy")
+    spec = importlib.util.spec_from_file_location(f"script_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_figure_is_in_the_gallery_with_its_facts():
+    gallery = script("gallery")
+    for paper in (*WANTED, "extra"):
+        said = gallery.kept(paper)
+        assert list(said) == list(rf.papers[paper].figures)
+        for name, one in said.items():
+            assert one["facts"] and len(one["caption"]) > 100, name
+            assert one["command"].startswith(f"reluflow reproduce {paper}/{name}"), name
+            assert (gallery.HOME / paper / f"{name}.png").stat().st_size < gallery.LARGE, name
+
+
+def test_the_table_of_facts_is_that_of_the_gallery():
+    pages = script("pages")
+    assert (pages.DOCS / "facts.md").read_text() == pages.facts(pages.DOCS / "gallery"), "run scripts/pages.py --facts"
+
+
+def test_the_table_of_facts_names_what_is_violated(tmp_path):
+    from reluflow.claim import Claim
+
+    claims = [Claim("two is | one", 2.0, "=", 1.0), Claim("a log", -5.0, "<=", -4.0, log=True)]
+    said = {"fig4": {"size": "quick", "facts": [c.to_dict() for c in claims]}}
+    (tmp_path / "min2024").mkdir()
+    (tmp_path / "min2024" / "facts.json").write_text(json.dumps(said))
+    page = script("pages").facts(tmp_path)
+    assert "1 figures, 2 facts: 1 violated, 1 holds." in page
+    assert "- min2024/fig4: two is \\| one" in page and "**violated**" in page and "e^-5 | &lt;= | e^-4" in page
