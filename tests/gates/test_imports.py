@@ -18,7 +18,7 @@ SOURCE = Path(reluflow.__file__).parent
 # Bottom first. Files of one layer may use each other; packages of one layer stand side by side and may not. `plot` is
 # as low as it is because it draws arrays and knows neither runs nor papers: figures of papers and of `bias` use it.
 LAYERS = (
-    ("_lazy", "_checks", "_toml", "outcome", "events", "claim", "plot"),
+    ("_lazy", "_checks", "_vet", "_toml", "outcome", "events", "claim", "plot"),
     ("data",),
     ("init", "problem"),
     ("kernels", "reference"),
@@ -48,7 +48,7 @@ def imports(source: str) -> Iterator[tuple[str, int]]:
     """(what of reluflow, line) for everything a file takes from the package; "?" for a name only known when it runs."""
     tree = ast.parse(source)
     for node in ast.walk(tree):  # types alone
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             node.body = [ast.Pass()]
     package = set()
     for node in ast.walk(tree):
@@ -64,7 +64,7 @@ def imports(source: str) -> Iterator[tuple[str, int]]:
                 yield from ((name.name, node.lineno) for name in node.names)
             elif node.module and node.module.startswith("reluflow."):
                 yield node.module.split(".")[1], node.lineno
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and "import_module" in (getattr(node.func, k, "") for k in ("attr", "id")):
             what = node.args[0]
             text = what.values[0] if isinstance(what, ast.JoinedStr) else what
             if not isinstance(text, ast.Constant):

@@ -1,0 +1,1 @@
+"""What `make test` holds besides results: imports, names, lines reached."""
