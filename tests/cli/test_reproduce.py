@@ -215,3 +215,19 @@ def test_without_ffmpeg_a_film_is_a_gif_alone(here, monkeypatch):
     assert [p.name for p in here.iterdir()] == ["film.gif"]
     with Image.open("film.gif") as image:
         assert image.n_frames == 5
+
+
+def test_a_film_that_is_interrupted_leaves_nothing(here):
+    from matplotlib.animation import FuncAnimation
+
+    from reluflow.cli.reproduce import write_film
+    from reluflow.plot import look
+
+    def stop(k):
+        if k == 3:
+            raise KeyboardInterrupt
+        return ()
+
+    with pytest.raises(KeyboardInterrupt):
+        write_film(FuncAnimation(look.figure(2.0, 1.5), stop, frames=5), here / "film.gif")
+    assert not list(here.iterdir())

@@ -194,19 +194,22 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
 
 
 def write_film(film, path: Path, dpi: int = 90) -> None:
-    """A GIF, and an MP4 beside it where ffmpeg is there."""
+    """A GIF, and an MP4 beside it where ffmpeg is there; whole or not at all, the GIF last: it says that both are."""
     import shutil
 
     from matplotlib.animation import FFMpegWriter, PillowWriter
 
     from reluflow.plot import look
 
-    with look.setting():  # frames may make ticks, which take the style of their time
-        if shutil.which("ffmpeg"):
-            film.save(path.with_suffix(".mp4"), writer=FFMpegWriter(fps=12), dpi=2 * dpi)
-        half = path.with_name(f".{path.name}")
-        film.save(half, writer=PillowWriter(fps=12), dpi=dpi)
-        half.replace(path)  # last, and at once: where there is a GIF the film is whole
+    ways = [(path.with_suffix(".mp4"), FFMpegWriter, 2 * dpi)] if shutil.which("ffmpeg") else []
+    for whole, writer, dots in [*ways, (path, PillowWriter, dpi)]:
+        part = whole.with_name(f".part-{whole.name}")
+        try:
+            with look.setting():  # frames may make ticks, which take the style of their time
+                film.save(part, writer=writer(fps=12), dpi=dots)
+            part.replace(whole)
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def _saved(figure, path: Path, size: str, changed: dict):

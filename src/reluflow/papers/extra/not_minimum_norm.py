@@ -181,7 +181,7 @@ def _certificate(ax, ds) -> None:
     colours = [look.PLUS if s > 0 else look.MINUS for s in ds.sign.values]
     ax.scatter(ds.toward, ds.eta, c=colours, s=26, edgecolors="white", linewidths=0.6, zorder=4)
     worst = int(np.argmin((ds.sign * ds.eta).values))
-    text = f"kink {float(ds.kink[worst]):.3g}:\nη = {abs(float(ds.eta[worst])):.2f}, not 1"
+    text = f"kink {float(ds.kink[worst]):.3g}\nη = {abs(float(ds.eta[worst])):.2f}"
     look.beside(ax, float(ds.toward[worst]), float(ds.eta[worst]), text, colours[worst], dx=6, dy=-14, ha="right")
     ax.set(xlabel="direction of w (degrees)", ylabel="η(w)", xlim=(-180, 180), ylim=(-1.25, 1.25))
     ax.set_xticks([-180, -90, 0, 90, 180])
