@@ -87,7 +87,7 @@ def drawn(problem, t1, **options):
     return solved(problem, None, t1, **options)
 
 
-@several(**{str(seed): (seed,) for seed in (0, 14, 16, 21, 35, 67, 73, 77, 81, 83, 88, 90)})
+@several(**{str(seed): (seed,) for seed in (0, 16, 21, 35, 73, 77, 81, 83, 88, 90)})
 def balanced(seed):
     return drawn(*random_balanced(seed))
 
