@@ -30,6 +30,7 @@ from reluflow._schema import Mistake, near, show
 
 FORMAT = 1
 LONGEST = 16 * 2**20  # letters of a file
+DOTTED = 100  # parts of one dotted key
 ROOM = 2**28  # numbers that data and weights made from a file may take: 2 GiB
 CHEAP = 2**17  # neurons that are drawn only to see whether they can be
 
@@ -82,6 +83,10 @@ class Experiment:
         place = _Place(name)
         if len(text) > LONGEST:
             sentence = f"this must be at most {LONGEST} letters, got more: put the data into a CSV or NPZ file"
+            raise ExperimentError([place.sentence("", sentence)])
+        # The parser's cost is the square of a dotted key's length; between two of these signs stands at most one key.
+        if any(part.count(".") > DOTTED for part in re.split(r"[=,{}\[\]\n]", text)):
+            sentence = f"a dotted key must have at most {DOTTED} parts, got more: write tables in [ ] instead"
             raise ExperimentError([place.sentence("", sentence)])
         try:
             tables = tomllib.loads(text)

@@ -81,7 +81,9 @@ def test_a_number_that_is_not_finite_is_refused_where_the_file_is_read(bad):
         ),
         (TWO.format("[" * 30 + "]" * 30), r"line 5: `init\.width` must be nested at most 24 deep"),
         (TWO.format("[" * 5000 + "]" * 5000), r"this must be TOML, got lists or tables in one another without end"),
-        ("[" + "a." * 5000 + "b]\n", r"must be nested at most 24 deep"),
+        ("[" + "a." * 50 + "b]\n", r"must be nested at most 24 deep"),
+        ("[" + "a." * 5000 + "b]\n", r"a dotted key must have at most 100 parts"),
+        ("a." * 100_000 + "b = 1\n", r"a dotted key must have at most 100 parts"),
         (
             '[data]\nkind = "nearly_orthogonal"\nn = 100000\nkappa = 0.1\n[init]\nkind = "balanced"\nwidth = 2\n',
             r"`data` must take at most",

@@ -134,3 +134,8 @@ def test_a_stored_experiment_reads_no_file_when_it_is_wrong(run, tmp_path):
     tables["data"] = {"kind": "from_csv", "path": str(tmp_path / "secret.csv")}
     changed(run, experiment={**tables, "init": {"kind": "balanced", "width": 0}})
     refused(run, r"parts that do not fit \(`width` must be a whole number")
+
+
+def test_weights_that_overflow_are_refused_without_a_warning(run):
+    rewritten(run, "init/w", np.full((4, 2), 1e300))  # pytest turns warnings into errors
+    refused(run, "parts that do not fit")
