@@ -69,6 +69,32 @@ def test_a_point_that_ctrl_c_cut_short_is_no_result(tmp_path, reference, monkeyp
     assert_same(sweep(experiment(), OVER, KEEP, workers=0, store=tmp_path / "s", resume=True), reference)
 
 
+def test_a_sweep_killed_before_it_said_what_it_is_starts_again(tmp_path, reference):
+    (tmp_path / "s").mkdir()
+    for name in ("lock", ".experiment.json.0123abcd.part"):
+        (tmp_path / "s" / name).write_text("")
+    assert_same(sweep(experiment(), OVER, KEEP, workers=0, store=tmp_path / "s", resume=True), reference)
+    assert not list((tmp_path / "s").glob(".*.part"))
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "notes.txt").write_text("")
+    with pytest.raises(FileExistsError, match="got something there: choose another folder"):
+        sweep(experiment(), OVER, KEEP, workers=0, store=tmp_path / "foreign", resume=True)
+    assert [p.name for p in (tmp_path / "foreign").iterdir()] == ["notes.txt"]
+
+
+def test_a_sweep_that_another_began_and_ended_meanwhile_is_looked_at_again(tmp_path, monkeypatch):
+    lock = folder.Folder.lock
+
+    def late(self):
+        monkeypatch.setattr(folder.Folder, "lock", lock)
+        sweep(experiment(), {"init.seed": [7]}, KEEP, workers=0, store=tmp_path / "s")
+        lock(self)
+
+    monkeypatch.setattr(folder.Folder, "lock", late)
+    with pytest.raises(ValueError, match="must hold this sweep to be resumed, got one with `over"):
+        sweep(experiment(), OVER, KEEP, workers=0, store=tmp_path / "s")
+
+
 def test_nothing_is_computed_twice(tmp_path, reference, monkeypatch):
     store = tmp_path / "s"
     sweep(experiment(), OVER, KEEP, workers=0, store=store)

@@ -23,8 +23,8 @@ def jumping(seed: int) -> None:
         def read():
             if name == "time":
                 return plain[name]() + rng.uniform(-1e9, 1e9)
-            if rng.random() < 0.05:
-                state[name] += rng.choice([0.3, 5.0, 3600.0])
+            if rng.random() < 0.05 and state[name] < 60.0:  # a burst is sized by all the time there was
+                state[name] += rng.choice([0.3, 5.0, 60.0])
             return plain[name]() + state[name]
 
         return read

@@ -25,6 +25,7 @@ from reluflow.sweep import dataset, point
 from reluflow.sweep.design import Design
 
 FORMAT = 1
+LEFT = re.compile(r"lock|\.experiment\.json\.[0-9a-f]+\.part")
 NAME = re.compile(r"task-\d+-\d+(?:\.retry(\d+))?\.npz")
 
 
@@ -76,23 +77,29 @@ class Folder:
 
     def begin(self, about: dict, *, resume: bool) -> list[dict]:
         """Starts or resumes; returns the tasks already done. A changed experiment is refused."""
-        if (self.path / "experiment.json").exists():
-            old = self._about()
-            self._same(old, about)
-            if not resume:
-                raise FileExistsError(
-                    f"`{self.path}` must not exist yet, got this very sweep: add `--resume` (`resume=True`) to go on "
-                    "with it, or choose another folder."
-                )
-        elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise FileExistsError(f"`{self.path}` must not exist yet, got something there: choose another folder.")
+        self._may_begin(about, resume)
         self.path.mkdir(parents=True, exist_ok=True)
         self.lock()
+        self._may_begin(about, resume)  # another may have begun, and ended, before the lock
         for left in self.path.glob(".*.part"):
             left.unlink(missing_ok=True)
         if not (self.path / "experiment.json").exists():
             self._put("experiment.json", json.dumps(about, indent=1).encode())
         return self._tasks(mend=True)
+
+    def _may_begin(self, about: dict, resume: bool) -> None:
+        """What is there is this sweep and to be resumed, or nothing but what one killed at its start has left."""
+        if (self.path / "experiment.json").exists():
+            self._same(self._about(), about)
+            if not resume:
+                raise FileExistsError(
+                    f"`{self.path}` must not exist yet, got this very sweep: add `--resume` (`resume=True`) to go on "
+                    "with it, or choose another folder."
+                )
+        elif self.path.exists() and (
+            not self.path.is_dir() or any(not LEFT.fullmatch(n) for n in os.listdir(self.path))
+        ):
+            raise FileExistsError(f"`{self.path}` must not exist yet, got something there: choose another folder.")
 
     def _same(self, old: dict, new: dict) -> None:
         if old["key"] == new["key"]:
