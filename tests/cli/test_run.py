@@ -201,6 +201,15 @@ def test_errors_are_one_sentence_and_status_2(here, capsys, arguments, sentence)
     assert "Traceback" not in said
 
 
+def test_too_little_memory_is_a_sentence(here, capsys, monkeypatch):
+    def run(self, progress=None):
+        raise MemoryError("Unable to allocate 8.51 MiB for an array")
+
+    monkeypatch.setattr(rf.Experiment, "run", run)
+    assert reluflow("run", "my.toml") == 2
+    assert capsys.readouterr().err.startswith("error A run must fit in memory, got more than there is: lower")
+
+
 def test_debug_shows_the_traceback(here):
     with pytest.raises(rf.ExperimentError):
         main(["run", "none.toml", "--debug"])

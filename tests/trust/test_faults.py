@@ -375,7 +375,7 @@ class Rounds:
 
     def memory(self):
         """So much address space, and no more: enough, or refused; never half."""
-        out = self.folder / self.new("memory")
+        out = self.folder / "budgets" / self.new("memory")
         size = int(psutil.Process(self.zygote.process.pid).memory_info().vms + self.rng.uniform(0.0, 400e6))
         code, said = self.zygote.do(
             "run", self.quick, "--out", out, "--json", "--set", "init.width=4000", limit={"RLIMIT_AS": size}
@@ -384,7 +384,8 @@ class Rounds:
             self.count("memory enough")
             assert rf.load(out).problem.init.width == 4000
         else:
-            assert not out.exists() and leftovers(out.parent) == [], said
+            assert code == 2 and "Traceback" not in said and said.count("\n") == 1, said
+            assert not out.exists() and (not out.parent.exists() or leftovers(out.parent) == []), said
 
     def clock(self):
         """Clocks jump: the same bits, in time."""

@@ -50,7 +50,11 @@ def run(
     elif file is None:
         raise ValueError("`reluflow run` needs an experiment file: make one with `reluflow run --template > my.toml`.")
     else:
-        _run(file, set_ or [], out, json_)
+        try:
+            _run(file, set_ or [], out, json_)
+        except MemoryError:
+            rule = "A run must fit in memory, got more than there is: lower `init.width` or `solve.save.memory`"
+            raise ValueError(f"{rule}. Nothing was left there.") from None
 
 
 def changes(texts: list[str]) -> dict:
