@@ -1,7 +1,6 @@
 """Output weights that pass through zero."""
 
 import numpy as np
-import pytest
 
 import reluflow as rf
 
@@ -19,7 +18,6 @@ def signs(problem: rf.Problem) -> int:
     return len(rf.solve(problem, t1=20.0, limits=rf.Limits(events=50), throw=False).events["sign"])
 
 
-@pytest.mark.xfail(reason="kernels.frozen.follow finds the zero it stands on again when |M| > |P| by rounding")
 def test_a_neuron_alone_changes_its_sign_once():
     problems = [alone(seed) for seed in range(300)]
     turning = [p for p in problems if p.init.a[0] + p.init.w[0] @ p.data.x[0] > 0.0]  # P > 0, and a starts below 0

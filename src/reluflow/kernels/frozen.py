@@ -39,11 +39,6 @@ def clock_at(pk, t):
     return t if pk.loss == SQUARE else np.log1p(t)
 
 
-@glue
-def time_at(pk, clock):
-    return clock if pk.loss == SQUARE else np.expm1(clock)
-
-
 @inner
 def pull_of(pk, st, j, wk, force, D):
     """D_j for the frozen forces; returns (its norm, the sum of the moduli that were added up)."""
@@ -163,8 +158,9 @@ def follow(pk, st, j, t0, t1, c_stop, force, wk, noises, ev, ci, cf, D, perp, re
                 # At the unstable end of its line, w = -s D/|D|: it shrinks for ever without turning.
                 st.y[at_c] -= x_end
                 return t1
-            if st.delta_sign[j] != 0.0 and P * M < 0.0 and abs(M) > abs(P):
-                x_sign = 0.5 * np.log(-M / P)
+            # b has a zero ahead only while its sign is not that of P: just after one, rounding would find it again.
+            if st.delta_sign[j] != 0.0 and b * P < 0.0 and P * M < 0.0:
+                x_sign = max(0.0, 0.5 * np.log(-M / P))
             if c_stop < np.inf:
                 x_size = size_root(P, M, perp2, np.log(2.0) + 2.0 * (c_stop - st.y[at_c]))
         x = min(x_end, min(x_size, x_sign))
