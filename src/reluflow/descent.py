@@ -289,7 +289,7 @@ class Machine:
     def restore(self, clock: float, step: float, y: np.ndarray, code: np.ndarray):
         """Puts a checkpoint back, to the last bit, or the last one before it from which there is a way on.
 
-        A run that was loaded does not know which these are, and goes on from `y` itself.
+        A run whose file does not say which these are goes on from `y` itself.
         """
         since = 0
         if self.marks is not None:
@@ -407,8 +407,8 @@ class Tape:
         self.asked: list[tuple] = []
         self.events: list[np.ndarray] = []
 
-    def take(self, machine: Machine, thin: bool = True):
-        """Moves what a burst wrote into the tape."""
+    def take(self, machine: Machine, ended: bool = False):
+        """Moves what a burst wrote into the tape; of a run that has ended the last state stays."""
         at, way_on, y, code, why = machine.written()
         for bit, where in ((kd.CHECKPOINT, self.marks), (kd.FRAME, self.asked)):
             mine = (why & bit) > 0
@@ -419,13 +419,14 @@ class Tape:
                 if where is self.marks:
                     self.ways.append(way_on[mine])
         count = sum(len(part[0]) for part in self.marks)
-        while thin and count > self.limit:
+        while count > self.limit:
             clock, y, code = joined(self.marks)
-            self.marks = [(clock[::2].copy(), y[::2].copy(), code[::2].copy())]
-            self.ways = [np.concatenate(self.ways)[::2]]
-            count = len(self.marks[0][0])
+            keep = np.unique(np.r_[0:count:2, count - 1 if ended else 0])
+            self.marks = [(clock[keep], y[keep], code[keep])]
+            self.ways = [np.concatenate(self.ways)[keep]]
+            count = len(keep)
             machine.ci[kd.STRIDE] *= 2
-            machine.ci[kd.CK_NEXT] = int(clock[::2][-1]) + machine.ci[kd.STRIDE]
+            machine.ci[kd.CK_NEXT] = int(clock[keep][-1]) + machine.ci[kd.STRIDE]
         if machine.ci[kd.EV_USED]:
             self.events.append(machine.room.ev[: machine.ci[kd.EV_USED]].copy())
             machine.ci[kd.EV_USED] = 0
@@ -479,7 +480,7 @@ def run(problem: Problem, method: Descent, end: float, save, limits, progress):
                 ci[kd.ITER] = ci[kd.END]
                 status = kd.REACHED if ci[kd.END] == last else kd.RUNNING
             now = _time.perf_counter()
-            tape.take(machine, thin=status not in STATUS)
+            tape.take(machine, ended=status == kd.REACHED)
             if status in STATUS:
                 outcome = STATUS[status]
                 break
@@ -490,7 +491,7 @@ def run(problem: Problem, method: Descent, end: float, save, limits, progress):
                 outcome = Outcome.TIME_LIMIT
                 break
             done = ci[kd.N_FIELDS] if machine.forward else ci[kd.ITER]
-            budget = int(np.clip(BURST_SECONDS / (now - began) * done, 1, 1_000_000))
+            budget = int(np.clip(BURST_SECONDS / max(now - began, 1e-9) * done, 1, 1_000_000))
             if progress is not None and now - told > 0.1:
                 told = now
                 done = ci[kd.ITER] / last if last < NEVER else None
@@ -509,7 +510,7 @@ def run(problem: Problem, method: Descent, end: float, save, limits, progress):
         tape.drop_overflow()
     elif outcome is not Outcome.REACHED and joined(tape.marks)[0][-1] != ci[kd.ITER]:
         machine.finish()
-        tape.take(machine, thin=False)
+        tape.take(machine, ended=True)
     tape.marks = [joined(tape.marks)]
     clock, y, code = tape.marks[0]
     machine.marks = (clock, np.concatenate(tape.ways), y, code)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,9 +78,9 @@ def solve(
 ) -> Solution:
     """Trains `problem` by `method` until t1 (or e^log_t1), or, with neither, until nothing moves any more.
 
-    `progress` is called with a `Progress` about ten times a second. Ctrl-C returns what there is. An outcome that is
-    neither reached, stationary nor interrupted raises `SolveError`, whose `.solution` holds the run; `throw=False`
-    returns it instead.
+    `progress` is called with a `Progress` about ten times a second. Ctrl-C returns what there is, whole up to then; a
+    second one ends at once, with nothing. An outcome that is neither reached, stationary nor interrupted raises
+    `SolveError`, whose `.solution` holds the run; `throw=False` returns it instead.
     """
     method, save = method or Flow(), save or Save()
     if not isinstance(problem, Problem):
@@ -85,18 +88,53 @@ def solve(
     if not isinstance(method, Flow | Descent):
         raise TypeError(f"`method` must be rf.Flow(...) or rf.Descent(step=...), got {method!r}.")
     end = end_clock(problem, t1, log_t1, method)
-    if isinstance(method, Descent):
-        # The iterations asked for by t1 are no surprise, so only limits given by the caller bound them.
-        limits = limits or Limits(steps=10**15)
-        *kept, outcome, seconds = run_descent(problem, method, end, save, limits, progress)
-        sol = Solution.from_descent(problem, method, kept, outcome, seconds, save.times)
-    else:
-        run = run_stepped if method.events == "stepped" else run_flow
-        machine, tape, outcome, seconds = run(problem, method, end, save, limits or Limits(), progress)
-        sol = Solution.from_flow(problem, method, machine, tape, outcome, seconds, save.times)
+    with _held(progress) as (tell, pressed):
+        if isinstance(method, Descent):
+            # The iterations asked for by t1 are no surprise, so only limits given by the caller bound them.
+            limits = limits or Limits(steps=10**15)
+            *kept, outcome, seconds = run_descent(problem, method, end, save, limits, tell)
+            sol = Solution.from_descent(problem, method, kept, outcome, seconds, save.times)
+        else:
+            run = run_stepped if method.events == "stepped" else run_flow
+            machine, tape, outcome, seconds = run(problem, method, end, save, limits or Limits(), tell)
+            sol = Solution.from_flow(problem, method, machine, tape, outcome, seconds, save.times)
+    if len(pressed) > (outcome is Outcome.INTERRUPTED):
+        raise KeyboardInterrupt
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
         raise SolveError(sol)
     return sol
+
+
+@contextmanager
+def _held(progress: Callable[[Progress], None] | None):
+    """Yields a callback for runs, and the list of Ctrl-C so far.
+
+    The first Ctrl-C waits until the run tells its progress: only there is nothing half done. It cuts short no other
+    moment, so one that comes too late is raised by `solve` in the end, and a second one is raised at once. Other
+    threads get no signals, and whoever has a handler of their own keeps it.
+    """
+    pressed: list[int] = []
+
+    def note(number, frame):
+        pressed.append(number)
+        if len(pressed) > 1:
+            raise KeyboardInterrupt
+
+    def tell(now):
+        if pressed:
+            raise KeyboardInterrupt
+        if progress is not None:
+            progress(now)
+
+    mine = threading.current_thread() is threading.main_thread()
+    if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield progress, pressed
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield tell, pressed
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def end_clock(problem: Problem, t1, log_t1, method: Flow | Descent | None = None) -> float:

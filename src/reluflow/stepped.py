@@ -340,5 +340,5 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
     except KeyboardInterrupt:
         pass
     if tape.arrays()[0][-1, 0] != cf[kn.CLOCK]:
-        tape.add_now(machine)
+        tape.add_last(machine)
     return machine, tape, outcome, _time.perf_counter() - began
