@@ -226,7 +226,8 @@ def followed_course(problem: Problem, early: Early, log_scales, rtol: float) -> 
             )
     # Slow stretches that do not lengthen with ell are no saddles.
     count = min(len(a.stays), len(b.stays))
-    losses = [[run.loss[lo] for lo, _ in run.stays] for run in runs]
+    # The first frame of a stay may still be arriving.
+    losses = [[float(np.median(run.loss[lo : hi + 1])) for lo, hi in run.stays] for run in runs]
     first = float(a.loss[0])
     agree = next((k for k in range(count) if abs(losses[0][k] - losses[1][k]) > 1e-6 * first), count)
     if agree < max(len(a.stays), len(b.stays)):
@@ -240,7 +241,7 @@ def followed_course(problem: Problem, early: Early, log_scales, rtol: float) -> 
             same = False
             notes.append(f"Different neurons leave saddle {k} at the two scales.")
         slope = float((t[1] - t[0]) / (ells[1] - ells[0]))
-        saddles.append(Saddle(float(losses[1][k]), slope, float(t[1] - slope * ells[1]), tuple(who[1])))
+        saddles.append(Saddle(losses[1][k], slope, float(t[1] - slope * ells[1]), tuple(who[1])))
     if saddles and top > 0 and abs(saddles[0].slope * top - 1.0) > 1e-3:
         same = False
         notes.append(f"The first exit is at {saddles[0].slope:.6g} ell, the early phase says {1 / top:.6g} ell.")

@@ -15,6 +15,7 @@ import numpy as np
 from reluflow._checks import number, one_of
 from reluflow.kernels import aside as ka
 from reluflow.kernels import coupled as kn
+from reluflow.kernels import stiff as ks
 from reluflow.kernels import window as kw
 from reluflow.kernels.field import BLAS_ABOVE, State, Work
 from reluflow.kernels.pack import Pack, all_apart, apart, pack
@@ -65,7 +66,7 @@ class Machine:
         self.size = self.m * (self.r + 2) + 1
         self.st = all_apart(_state(self.pk, self.start))
         self.wk = all_apart(_work(self.m, self.big, self.r, self.n))
-        self.cf, self.ci = apart(np.zeros(12)), apart(np.zeros(16, np.int64))
+        self.cf, self.ci = apart(np.zeros(12)), apart(np.zeros(17, np.int64))
         self.cf[[kn.END, kn.RTOL, kn.REST, kn.NEAREST]] = end, rtol, rest, 1.0
         self.ci[kn.STRIDE] = 1
         self.cf[kn.PASSIVE] = 0.5 * np.log(PASSIVE)
@@ -91,6 +92,8 @@ class Machine:
         self.span, self.order, self.noises = np.zeros(5), np.zeros(1, np.int64), apart(np.zeros(self.big))
         self.probe = apart(np.full(max(self.n, 0), 1.0 / np.sqrt(max(self.n, 1))))
         self.window: kw.Window | None = None
+        stiff = problem.loss == "square" and problem.train == "both" and self.n <= ks.MOST
+        self.stiff = ks.stiff(self.n if stiff else 0, self.size)
         if problem.train == "both" and self.m * self.big * self.r > BLAS_ABOVE:
             self.window = kw.window(self.pk.gram, self.m, self.r, self.size)
 
@@ -104,7 +107,7 @@ class Machine:
         self.mode = ka.RESTORE
         # What a replay gives must not depend on what was replayed before it.
         self.probe[:] = 1.0 / np.sqrt(max(self.n, 1))
-        self.ci[[kn.WAIT, kn.ORIGIN, kn.CHECKED]] = 0
+        self.ci[[kn.WAIT, kn.ORIGIN, kn.CHECKED, kn.PATIENCE]] = 0
 
     def look(self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False):
         """Outputs (rows, n), log loss (rows,) and, when asked for, surface bits (rows, m, S) of stored states."""
@@ -275,6 +278,7 @@ class Machine:
                 *self.scratch,
                 *self.u,
                 self.wk,
+                self.stiff,
                 self.probe,
                 self.ev,
                 *self.ck,
@@ -389,6 +393,12 @@ class Tape:
         while self.count > self.limit:
             self._thin(machine)
 
+    def add_last(self, machine: Machine):
+        """The present state as the end of the run: the others are thinned to make room, it stays."""
+        if self.count >= self.limit:
+            self._thin(machine)
+        self.add_now(machine)
+
     def _keep(self, clock, y, code):
         self.clock.append(clock)
         self.y.append(y)
@@ -401,8 +411,9 @@ class Tape:
         keep = np.r_[0, np.arange(2, len(clock), 2)]
         self.clock, self.y, self.code = [clock[keep]], [y[keep]], [code[keep]]
         self.count = len(keep)
+        # Ticks since the newest go on counting: where a burst ended, which is a matter of wall time, must not show.
+        machine.ci[kn.TICK] += (len(clock) - 1) % 2 * machine.ci[kn.STRIDE]
         machine.ci[kn.STRIDE] = min(2 * int(machine.ci[kn.STRIDE]), 2**60)
-        machine.ci[kn.TICK] = (len(clock) - 1) % 2 * (machine.ci[kn.STRIDE] // 2)
 
     def arrays(self):
         """(clock and step, y, code), each joined."""
@@ -458,7 +469,7 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
             if limits.seconds is not None and now - began > limits.seconds:
                 outcome = Outcome.TIME_LIMIT
                 break
-            per_step = (now - began) / max(1, ci[kn.N_STEPS] + ci[kn.N_REJECTED])
+            per_step = max(now - began, 1e-9) / max(1, ci[kn.N_STEPS] + ci[kn.N_REJECTED])
             budget = int(np.clip(BURST_SECONDS / per_step, 1, 100_000))
             budget = int(min(budget, limits.steps - ci[kn.N_STEPS] - ci[kn.N_REJECTED]))
             if progress is not None and now - told > 0.1:
@@ -471,7 +482,7 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
         tape.take(machine)
     clock, _, _ = tape.arrays()
     if clock[-1, 0] != cf[kn.CLOCK]:
-        tape.add_now(machine)
+        tape.add_last(machine)
     tape.jumps = jumps
     return machine, tape, outcome, _time.perf_counter() - began
 

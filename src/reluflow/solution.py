@@ -81,6 +81,7 @@ class Solution:
             if stepped
             else {
                 "coupled": int(ci[kn.N_STEPS] - ci[kn.N_WINDOWS]),
+                "stiff": int(ci[kn.N_STIFF]),
                 "windows": int(ci[kn.N_WINDOWS]),
                 "jumps": tape.jumps,
                 "jump_events": int(ci[kn.N_JUMP_EVENTS]),

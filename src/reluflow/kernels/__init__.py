@@ -8,12 +8,16 @@ them is deleted.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 from pathlib import Path
 
 
 def _forget_stale() -> None:
-    here = Path(__file__).parent
+    here = Path(os.path.abspath(__file__)).parent
     cache = here / "__pycache__"
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        cache = Path(os.environ["NUMBA_CACHE_DIR"]) / f"{here.name}_{hashlib.sha1(str(here).encode()).hexdigest()}"
     stamp = ";".join(f"{p.name}:{p.stat().st_mtime_ns}:{p.stat().st_size}" for p in sorted(here.glob("*.py")))
     note = cache / "kernels.stamp"
     with contextlib.suppress(OSError):
@@ -21,7 +25,7 @@ def _forget_stale() -> None:
             return
         for old in (*cache.glob("*.nbi"), *cache.glob("*.nbc")):
             old.unlink(missing_ok=True)
-        cache.mkdir(exist_ok=True)
+        cache.mkdir(parents=True, exist_ok=True)
         note.write_text(stamp)
 
 

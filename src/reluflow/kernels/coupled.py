@@ -7,7 +7,7 @@ decides what happens. Errors are measured per neuron on (q, b, c), so relative t
 
 import numpy as np
 
-from reluflow.kernels import slide
+from reluflow.kernels import slide, stiff
 from reluflow.kernels._jit import APART, entry, glue, inner
 from reluflow.kernels.field import (
     ASLEEP,
@@ -31,11 +31,13 @@ RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM, QUIET, ASIDE = 
 CLOCK, STEP, END, RTOL, LOSS0, REST, NEAREST, SPEED, PASSIVE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 N_STEPS, N_REJECTED, N_EVENTS, N_FIELDS, N_JUMP_EVENTS = 0, 1, 2, 3, 4
 EV_USED, CK_USED, FR_NEXT, FR_USED, STRIDE, TICK = 5, 6, 7, 8, 9, 10
-WAIT, ORIGIN, CHECKED, N_WINDOWS = 11, 12, 13, 14
+WAIT, ORIGIN, CHECKED, N_WINDOWS, PATIENCE, N_STIFF = 11, 12, 13, 14, 15, 16
 
 SAME_INSTANT = 1e-13  # |<q, e>| / |q| that counts as being on the surface with another event
 LEFT = 1e-11  # a neuron has clearly left a surface
-STABLE = 4.0  # step times fastest rate; the pair is stable to about 6
+STABLE = 4.0  # step times fastest rate: the pair holds to 6, but beyond 4.4 residuals alternate and surfaces let go
+AHEAD, WORTH = 1.3, 2.0  # times the longest stable step: what makes an implicit one be tried, and be gone on with
+AGAIN = 16  # explicit steps after one that was refused
 
 
 @glue
@@ -183,6 +185,30 @@ def output_error(pk, st, wk, e5):
 
 
 @inner
+def offer(pk, st, h, shortest, K, y1, wk, sf, e5, e3, cf, ci):
+    """An implicit step from st.y to y1: (its size, its error over tolerance), the size 0 if `shortest` is too long.
+
+    Expects wk at st.y and K[0]; leaves K[1:6] and the error in e5.
+    """
+    stiff.columns(pk, st, st.y, wk, sf)
+    while h > shortest:
+        done = stiff.stages(pk, st, h, cf[RTOL], K[1:6], y1, wk, sf)
+        ci[N_FIELDS] += 4 * stiff.STAGES
+        err = np.inf
+        for again in range(2 if done else 0):
+            stiff.estimate(pk, st, h, K[0], wk, sf, again == 1, e3, e5)
+            err = max(stiff.largest(pk, st, e5), output_error(pk, st, wk, e5))
+            if cf[LOSS0] > 0.0:
+                err = max(err, abs(e5[st.y.size - 1]) / cf[LOSS0])
+            err /= cf[RTOL]
+            if err <= 1.0:
+                settle(pk, st, y1)
+                return h, err
+        h *= max(0.2, 0.9 * err ** (-1.0 / stiff.ORDER)) if np.isfinite(err) else 0.25
+    return 0.0, 0.0
+
+
+@inner
 def dense(pk, st, clock, h, K, y1, tmp, wk, P):
     """Coefficients of the order-7 interpolant over the step just taken; expects K[12] = field(y1)."""
     y = st.y
@@ -200,11 +226,14 @@ def dense(pk, st, clock, h, K, y1, tmp, wk, P):
         P[0, i] = d
         P[1, i] = h * K[0, i] - d
         P[2, i] = 2.0 * d - h * (K[12, i] + K[0, i])
-        for p in range(4):
-            total = 0.0
-            for b in range(16):
-                total += DENSE[p, b] * K[b, i]
-            P[3 + p, i] = h * total
+    for p in range(4):
+        row = P[3 + p]
+        fill(row, 0.0)
+        for b in range(16):
+            w = h * DENSE[p, b]
+            if w != 0.0:
+                for i in range(size):
+                    row[i] += w * K[b, i]
 
 
 @inner
@@ -427,6 +456,19 @@ def lowest_dip(st, at_lo, at_mid, at_hi):
                 if value < 0.3 * min(at_lo[j, k], at_hi[j, k]) and value < best:
                     best, where = value, -0.5 * c1 / c2
     return where
+
+
+@inner
+def may_let_go(st, at_lo, at_hi):
+    """Whether a held surface comes near to letting go in a step, by the margins at its ends."""
+    for j in range(st.sign.size):
+        if st.dead[j] != 0:
+            continue
+        for a in range(st.slid[j]):
+            k = st.where[j, a]
+            if min(at_lo[j, k], at_hi[j, k]) <= abs(at_hi[j, k] - at_lo[j, k]):
+                return True
+    return False
 
 
 @glue
@@ -657,6 +699,7 @@ def burst(
     at_hi,
     at_x,
     wk,
+    sf,
     probe,
     ev,
     ck_f,
@@ -742,17 +785,26 @@ def burst(
         if ci[EV_USED] + room > ev.shape[0] or ci[CK_USED] == ck_y.shape[0] or ci[FR_USED] == fr_f.size:
             return FLUSH
         copy_rows(u0, wk.u)
-        # An explicit pair never settles unless kept inside its region of stability.
+        loss = stiff.square_loss(pk, wk.f)
         rate = stiffness(pk, st.y, clock_shift(pk, clock), st.bits, st.code, st.dead, st.slid, st.basis, probe, wk)
-        h = cf[STEP]
-        if rate * h > STABLE:
-            h = STABLE / rate
-        last = False
-        if clock + h >= cf[END] * (1.0 - 1e-15):
-            h = cf[END] - clock
-            last = True
+        h = min(cf[STEP], cf[END] - clock)
+        longest = STABLE / rate if rate > 0.0 else np.inf
+        implicit, grow = False, 1.0
+        if ci[PATIENCE] > 0:
+            ci[PATIENCE] -= 1
+        elif sf.rhs.size > 0 and h > AHEAD * longest:
+            size, err = offer(pk, st, h, longest, K, y1, wk, sf, e5, e3, cf, ci)
+            implicit = size > 0.0
+            if implicit:
+                h = size
+                grow = min(4.0, max(0.2, 0.9 * max(err, 1e-10) ** (-1.0 / stiff.ORDER)))
+            if not implicit or h * grow < WORTH * longest:
+                ci[PATIENCE] = AGAIN
+        if not implicit:
+            # An explicit pair never settles unless kept inside its region of stability.
+            h = min(h, longest)
         # One step, shortened until its error fits.
-        while True:
+        while not implicit:
             taken += 1
             ci[N_FIELDS] += STAGES - 1
             stages(pk, st, clock, h, K, y1, wk)
@@ -760,16 +812,26 @@ def burst(
             if not np.isfinite(err):
                 err = 1e10
             if err <= 1.0:
+                grow = min(5.0, max(0.2, 0.9 * max(err, 1e-10) ** -0.125))
                 break
             ci[N_REJECTED] += 1
             h *= max(0.1, 0.9 * err**-0.125)
-            last = False
             if clock + h == clock or h < 1e-300:
                 return STALLED
-        grow = min(5.0, max(0.2, 0.9 * max(err, 1e-10) ** -0.125))
+        last = clock + h >= cf[END] * (1.0 - 1e-15)
+        if implicit:
+            taken += 1
         new = cf[END] if last else clock + h
         velocity(pk, st, y1, new, K[12], wk)
         ci[N_FIELDS] += 1
+        if implicit:
+            # The energy feels the square of what the error estimate sees: what is spent must be what the loss lost.
+            gap = stiff.square_loss(pk, wk.f) - loss + y1[y1.size - 1] - st.y[y1.size - 1]
+            if not abs(gap) <= 0.1 * cf[RTOL] * cf[LOSS0]:
+                ci[N_REJECTED] += 1
+                cf[STEP] = 0.5 * h
+                fresh_field = True
+                continue
         copy_rows(u1, wk.u)
         margin1 = 1.0
         if any_slid:
@@ -777,6 +839,12 @@ def burst(
             margin1, _, _, _ = slide.margins(pk, st, wk, noises, at_hi)
         count, moved = suspects(pk, st, y1, h, K, u0, u1, who, where)
         dips = any_slid and (margin1 < 0.0 or min(margin0, margin1) < 0.02 + 0.5 * abs(margin1 - margin0))
+        if implicit and (count > 0 or (any_slid and may_let_go(st, at_lo, at_hi))):
+            # Events are for explicit steps, which can be looked into.
+            ci[PATIENCE] = AGAIN
+            fresh_field = True
+            continue
+        dips = dips and not implicit
         x, pj, pkk, side = 2.0, -1, -1, -1
         if count > 0 or dips:
             dense(pk, st, clock, h, K, y1, tmp, wk, P)
@@ -832,7 +900,11 @@ def burst(
                 full = False
                 break
             at = max(saves[ci[FR_NEXT]], clock)
-            stages(pk, st, clock, at - clock, K, tmp, wk)
+            if implicit and at - clock > longest:
+                stiff.stages(pk, st, at - clock, cf[RTOL], K[1:6], tmp, wk, sf)
+                settle(pk, st, tmp)
+            else:
+                stages(pk, st, clock, at - clock, K, tmp, wk)
             fr_f[row] = at
             write_row(fr_y, fr_code, row, tmp, st.code)
             ci[FR_USED] += 1
@@ -843,19 +915,17 @@ def burst(
             fresh_field = True
             return FLUSH
         ci[N_STEPS] += 1
+        ci[N_STIFF] += 1 if implicit else 0
         ci[CHECKED] = 0
         ci[WAIT] = max(0, ci[WAIT] - 1)
         if event:
             for j in range(m):
                 q0[j] = norm_q(st.y, j, r)
             part = x * h
-            if part > 0.0 and err < 1e-3:
-                # The step was cut by events, not by its error: the interpolant is as good as a new step.
+            if part > 0.0:
+                # Inside an accepted step the interpolant is off by no more than the step's own error estimate.
                 between(st, P, x, y1)
                 settle(pk, st, y1)
-            elif part > 0.0:
-                stages(pk, st, clock, part, K, y1, wk)
-                ci[N_FIELDS] += STAGES - 1
             else:
                 copy(y1, st.y)
             velocity(pk, st, y1, new, K[12], wk)

@@ -113,12 +113,18 @@ def outputs(pk, y, bits, code, dead, wk):
                 continue
             acc[0, k] += amp * bits[j, k] * u
             acc[1, k] += amp * u
+    add_up(pk, acc, wk.f)
+
+
+@inner
+def add_up(pk, acc, f):
+    """f_i from the sums over neurons of a m u (row 0) and a u (row 1) on each surface."""
     for i in range(pk.alpha.size):
         k = pk.surf[i]
         if pk.alpha[i] > 0:
-            wk.f[i] = pk.alpha[i] * acc[0, k]
+            f[i] = pk.alpha[i] * acc[0, k]
         else:
-            wk.f[i] = pk.alpha[i] * ((1.0 + pk.slope) * acc[1, k] - acc[0, k])
+            f[i] = pk.alpha[i] * ((1.0 + pk.slope) * acc[1, k] - acc[0, k])
 
 
 @inner
@@ -228,10 +234,83 @@ def pulls(pk, bits, code, dead, slid, basis, jump, base, wk):
 
 
 @inner
+def planar(pk, y, s, bits, code, dead, slid, basis, out, wk):
+    """`field` in the plane, with the two coordinates written out: small problems spend their time here."""
+    m, big = bits.shape
+    e, acc = pk.e, wk.acc
+    for k in range(big):
+        acc[0, k] = 0.0
+        acc[1, k] = 0.0
+    for j in range(m):
+        if dead[j] != 0:
+            wk.e2c[j] = 0.0
+            continue
+        e2c = np.exp(2.0 * y[3 * m + j])
+        wk.e2c[j] = e2c
+        amp = e2c * y[2 * m + j]
+        q0, q1 = y[2 * j], y[2 * j + 1]
+        if slid[j] == 0:
+            for k in range(big):
+                u = q0 * e[k, 0] + q1 * e[k, 1]
+                wk.u[j, k] = u
+                acc[0, k] += amp * bits[j, k] * u
+                acc[1, k] += amp * u
+        else:
+            for k in range(big):
+                u = q0 * e[k, 0] + q1 * e[k, 1]
+                wk.u[j, k] = u
+                if (code[j, k] & 3) < SLID:
+                    acc[0, k] += amp * bits[j, k] * u
+                    acc[1, k] += amp * u
+    add_up(pk, acc, wk.f)
+    G = drive(pk, wk.f, wk.g)
+    per_surface(pk, wk.g, wk.jump, wk.base)
+    fac = np.exp(G + s)
+    spent = 0.0
+    for j in range(m):
+        d0, d1 = 0.0, 0.0
+        if dead[j] == 0:
+            if slid[j] == 0:
+                for k in range(big):
+                    coef = bits[j, k] * wk.jump[k] + wk.base[k]
+                    d0 += coef * e[k, 0]
+                    d1 += coef * e[k, 1]
+            else:
+                for k in range(big):
+                    if (code[j, k] & 3) < SLID:
+                        coef = bits[j, k] * wk.jump[k] + wk.base[k]
+                        d0 += coef * e[k, 0]
+                        d1 += coef * e[k, 1]
+        wk.free[j, 0], wk.free[j, 1] = d0, d1
+        for p in range(slid[j]):
+            dot = basis[j, p, 0] * d0 + basis[j, p, 1] * d1
+            d0 -= dot * basis[j, p, 0]
+            d1 -= dot * basis[j, p, 1]
+        wk.pull[j, 0], wk.pull[j, 1] = d0, d1
+        b, q0, q1 = y[2 * m + j], y[2 * j], y[2 * j + 1]
+        size = d0 * d0 + d1 * d1
+        if pk.first == 1:
+            out[2 * j], out[2 * j + 1] = fac * b * d0, fac * b * d1
+            out[2 * m + j] = 0.0
+            out[3 * m + j] = 0.0
+            spent += b * b * size
+        else:
+            h = d0 * q0 + d1 * q1
+            out[2 * j], out[2 * j + 1] = fac * b * (d0 - h * q0), fac * b * (d1 - h * q1)
+            out[2 * m + j] = fac * h * (1.0 - b) * (1.0 + b)
+            out[3 * m + j] = fac * b * h
+            spent += wk.e2c[j] * (b * b * size + h * h)
+    out[4 * m] = spent * fac * np.exp(G)
+    return G
+
+
+@inner
 def field(pk, y, s, bits, code, dead, slid, basis, out, wk):
     """The velocity of (q, b, c, energy) with respect to the clock, bits frozen; returns G."""
     m = bits.shape[0]
     r = pk.e.shape[1]
+    if r == 2:
+        return planar(pk, y, s, bits, code, dead, slid, basis, out, wk)
     outputs(pk, y, bits, code, dead, wk)
     G = drive(pk, wk.f, wk.g)
     per_surface(pk, wk.g, wk.jump, wk.base)
