@@ -178,7 +178,7 @@ def punish(file, out, rng, *, workers: int, drivers: int) -> int:
                 process.kill()
                 kills += 1
             code = process.wait()
-            _, alive = psutil.wait_procs(orphans, timeout=20)
+            _, alive = psutil.wait_procs(orphans, timeout=90)
         assert not alive, "the scheduler and its workers end with the driver, however it ends"
         with open(f"{out}.log") as log:
             assert code == 0 or not last, log.read()

@@ -341,7 +341,7 @@ class Rounds:
     # Company ----------------------------------------------------------------------------------------------------------
 
     def two_runs(self):
-        out = self.folder / self.new("two processes, one run")
+        out = self.folder / "company" / self.new("two processes, one run")
         argv = ["run", str(self.quick), "--out", str(out), "--json"]
         self.zygote.start({"argv": argv}, {"argv": argv})
         codes, said = self.zygote.end()
@@ -426,7 +426,7 @@ EACH = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["run_sigkill", "sweep_sigkill", "full_disk", "two_runs", "clock"])
+@pytest.mark.parametrize("kind", ["run_sigkill", "run_sigint", "sweep_sigkill", "full_disk", "two_runs", "clock"])
 def test_a_fault_loses_nothing_announced_and_nothing_corrupt_loads(rounds, kind):
     getattr(rounds, kind)()
 
