@@ -120,9 +120,10 @@ def follow(pk, st, j, t0, t1, c_stop, force, wk, noises, ev, ci, cf, D, perp, re
     r = pk.e.shape[1]
     mark = np.empty(big + APART, np.int64)[:big]
     at_b, at_c = m * r + j, m * r + m + j
-    t = t0
+    t, idle = t0, 0
     for _ in range(100000):
-        if st.dead[j] != 0:
+        # On its surface for good, by a force that is rounding: it moves no further.
+        if st.dead[j] != 0 or idle > 2 * big + 4:
             return t1
         d, total = pull_of(pk, st, j, wk, force, D)
         if d <= 1e-14 * total:
@@ -204,6 +205,7 @@ def follow(pk, st, j, t0, t1, c_stop, force, wk, noises, ev, ci, cf, D, perp, re
             back_on_invariant(st, j, m, r)
         if x == x_end:
             return t1
+        idle = idle + 1 if t + x / d == t else 0
         t += x / d
         if hit < 0 and x == x_size:
             return t
