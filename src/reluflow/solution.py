@@ -102,8 +102,9 @@ class Solution:
             tape.all_events(), clock_for(problem, method).times, machine.pk, machine.coords.kept
         )
         _, logs, _ = machine.look(clock[[0, -1]], y[[0, -1]], code[[0, -1]])
-        loss0 = float(np.exp(logs[0]))
-        spent = loss0 - float(np.exp(logs[1])) - float(y[-1, -1])
+        with np.errstate(over="ignore"):  # the loss of a run that blew up
+            loss0, loss1 = np.exp(logs).tolist()
+        spent = loss0 - loss1 - float(y[-1, -1])
         seen = int(machine.ci[kd.N_BITS] + machine.ci[kd.N_SIGNS])
         stats = Stats(
             steps=int(machine.ci[kd.ITER]),
@@ -339,7 +340,7 @@ class Solution:
         marks, y, code = self._checkpoints
         _, logs, _ = self._machine.look(marks[-1:, 0].copy(), y[-1:], code[-1:])
         s = self.stats
-        loss = f"{np.exp(logs[0]):.6g}" if logs[0] > -700 or logs[0] == -np.inf else f"e^{logs[0]:.6g}"
+        loss = f"{np.exp(logs[0]):.6g}" if -700 < logs[0] < 700 or logs[0] == -np.inf else f"e^{logs[0]:.6g}"
         descent = isinstance(self.method, Descent)
         steps = f"{s.steps} iterations" if descent else f"{s.steps} steps"
         accuracy = f"step {self.method.step:g}" if descent else f"rtol {s.rtol:g}"

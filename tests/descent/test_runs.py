@@ -93,6 +93,13 @@ def test_a_step_too_large_is_an_outcome():
     assert sol.outcome is rf.Outcome.NOT_FINITE and np.all(np.isfinite(sol.w))
 
 
+def test_a_loss_beyond_float64_is_shown_by_its_logarithm():
+    init = rf.init.balanced(30, 2, log_scale=-2.0)
+    steep = rf.Problem(rf.data.toy_plane(), init, loss="exponential", reduction="sum")
+    sol = rf.solve(steep, rf.Descent(5.0), t1=100.0, throw=False)
+    assert sol.log_loss[-1] > 710.0 and f"loss e^{sol.log_loss[-1]:.6g}" in repr(sol)
+
+
 def test_limits_hold():
     with pytest.raises(rf.SolveError, match="step limit") as caught:
         rf.solve(problem(), rf.Descent(1e-3), t1=1e4, limits=rf.Limits(steps=5000))

@@ -192,10 +192,11 @@ class Subject:
 def _defaults(paper: str) -> dict:
     """What a paper's checks run on data without an experiment: `EXPERIMENT` of its `_standard.py`."""
     import copy
-    import importlib
+
+    from reluflow.papers import _found
 
     try:
-        standard = importlib.import_module(f"reluflow.papers.{paper}._standard")
+        standard = _found.module(paper, "_standard")
     except ModuleNotFoundError:
         standard = None
     plain = {"init": {"kind": "balanced", "width": 20, "log_scale": -10.0}}
