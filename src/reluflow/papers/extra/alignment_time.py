@@ -153,7 +153,7 @@ def draw(ds):
     for values, text, colour, style, at, dy in (
         (ds.t1.values, "theorem: $t_1 \\sim \\mu^{-5/2}$", look.THEORY, "-", len(mu) // 2, 6),
         (ds.t1_sharp.values, "sharper: $t_1' \\sim \\log(1/\\mu)\\,\\mu^{-1/2}$", look.PURPLE, "-", 1, 12),
-        (16 * np.log(2) / np.sqrt(mu), "announced: $16\\log n/\\sqrt{\\mu}$", look.FAINT, ":", 1, -11),
+        (16 * np.log(2) / np.sqrt(mu), "announced: $16\\log n/\\sqrt{\\mu}$", look.FAINT, ":", 1, -19),
         (top, "found: $\\log(1/\\mu)$", look.INK, "-", 1, -9),
     ):
         right.plot(mu, values, style, color=colour)
