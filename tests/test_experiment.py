@@ -106,6 +106,11 @@ def test_other_mistakes_are_one_sentence(text, sentence):
     assert len(caught.value.mistakes) == 1
 
 
+def test_one_number_where_rows_are_wanted_is_one_sentence():
+    with pytest.raises(ExperimentError, match=r"^Line 3: `x` must have 2 dimension\(s\), got shape \(\)"):
+        Experiment.parse(f"[data]\nkind = 'arrays'\nx = 0.5\ny = [1.0]\n{INIT}").problem()
+
+
 def test_what_only_the_data_can_tell_is_said_with_its_line(tmp_path):
     path = tmp_path / "e.toml"
     path.write_text(f"[data]\nkind = 'five_points'\n{INIT}[problem]\nloss = 'logistic'\n[solve]\nt1 = 1.0\n")

@@ -239,6 +239,11 @@ class Cases:
         self.path.write_bytes(text.encode("utf-8", "surrogatepass"))
         return label[:200]
 
+    def asked(self) -> bool:
+        """Whether the file itself names the one outside as its data: an experiment may, anywhere on the machine."""
+        data = tomllib.loads(self.path.read_text()).get("data", {})
+        return data.get("path") == "../outside/secret.csv"
+
     def load(self) -> None:
         from reluflow.experiment import Experiment
 

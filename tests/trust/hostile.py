@@ -100,7 +100,7 @@ def run(kind: str, count: int, seed: int, folder: Path) -> dict:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
             watch.on = False
         slowest = max(slowest, time.process_time() - began)
-        if watch.seen:
+        if watch.seen and not (hasattr(cases, "asked") and cases.asked()):
             said, kept = "wrong", f"touched {watch.seen[:3]}"
         if valid and said != "loaded":
             said, kept = "wrong", f"valid, yet {kept}"
