@@ -65,7 +65,10 @@ def check(name: str, subject=None, *, form: str | None = None, **options) -> Rep
     if "form" in known:
         options["form"] = form or forms[0]
     arguments = () if module.needs == "nothing" else (_reduce(name, module.needs, subject),)
-    report = module.check(*arguments, **options)
+    from reluflow.solve import whole_runs
+
+    with whole_runs():
+        report = module.check(*arguments, **options)
     return replace(report, title=report.title or _title(module))
 
 

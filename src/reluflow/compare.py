@@ -20,7 +20,7 @@ from reluflow.flow import Flow
 from reluflow.phases import Phase, Phases
 from reluflow.problem import Problem
 from reluflow.solution import Solution
-from reluflow.solve import Limits, solve
+from reluflow.solve import Limits, solve, whole_runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +165,7 @@ def _flipped(sol: Solution) -> np.ndarray:
     return np.flatnonzero(b[0] * b[1] < 0)
 
 
+@whole_runs()
 def compare(
     problem: Problem,
     step: float,

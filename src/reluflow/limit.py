@@ -18,6 +18,7 @@ from reluflow._saddles import Course, Saddle, followed_course, orthogonal_course
 from reluflow.init import Params
 from reluflow.kernels.pack import loss_at_zero
 from reluflow.problem import Problem
+from reluflow.solve import whole_runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,7 @@ class Limit:
         return "\n".join(lines)
 
 
+@whole_runs()
 def limit(problem: Problem, *, follow: bool = True, log_scales=(-1e4, -2e4), rtol: float = 1e-9) -> Limit:
     """The scale -> 0 limit of the flow from a balanced start.
 

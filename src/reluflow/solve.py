@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,11 +99,24 @@ def solve(
             run = run_stepped if method.events == "stepped" else run_flow
             machine, tape, outcome, seconds = run(problem, method, end, save, limits or Limits(), tell)
             sol = Solution.from_flow(problem, method, machine, tape, outcome, seconds, save.times)
-    if len(pressed) > (outcome is Outcome.INTERRUPTED):
+    if len(pressed) > (outcome is Outcome.INTERRUPTED) or (outcome is Outcome.INTERRUPTED and _whole_runs.get()):
         raise KeyboardInterrupt
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
         raise SolveError(sol)
     return sol
+
+
+_whole_runs: ContextVar[bool] = ContextVar("whole_runs", default=False)
+
+
+@contextmanager
+def whole_runs():
+    """Inside, Ctrl-C in a solve goes on to the caller: for whoever draws conclusions from runs of their own."""
+    token = _whole_runs.set(True)
+    try:
+        yield
+    finally:
+        _whole_runs.reset(token)
 
 
 @contextmanager

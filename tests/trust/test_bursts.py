@@ -39,6 +39,29 @@ def test_the_end_of_a_run_is_kept_whatever_the_number_of_frames(name):
         np.testing.assert_array_equal(sol.final.w, whole.final.w)
 
 
+@pytest.mark.parametrize("of", ["check", "compare", "limit"])
+def test_no_conclusion_is_drawn_from_half_a_run(of, monkeypatch):
+    problem = rf.Problem(rf.data.five_points(), rf.init.balanced(20, 2, log_scale=-8.0))
+    whole = rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(8, 2, log_scale=-40.0)))
+    kept, left = flow.Machine.burst, [3]
+
+    def burst(self, budget):
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return kept(self, budget)
+
+    monkeypatch.setattr(flow.Machine, "burst", burst)
+    monkeypatch.setattr(flow, "BURST_SECONDS", 1e-9)
+    calls = {
+        "check": lambda: rf.check("boursier2022.theorem1", whole),
+        "compare": lambda: rf.compare(problem, 1e-2, 5.0),
+        "limit": lambda: rf.limit(problem),
+    }
+    with pytest.raises(KeyboardInterrupt):
+        calls[of]()
+
+
 def test_a_clock_that_stands_still_is_no_obstacle(monkeypatch):
     expected = {name: digest(solved(name, 1000)) for name in ("coupled", "steps", "stepped")}
     monkeypatch.setattr(time, "perf_counter", lambda: 12.0)
@@ -46,7 +69,7 @@ def test_a_clock_that_stands_still_is_no_obstacle(monkeypatch):
 
 
 LONG = {
-    "flow": (rf.Flow(1e-12), dict(log_scale=-40.0), 400.0),
+    "flow": (rf.Flow(1e-13), dict(log_scale=-40.0), 1200.0),
     "stepped": (rf.Flow(1e-4, events="stepped"), dict(log_scale=-1.0), 6.0),
     "descent": (rf.Descent(1e-4, fast_forward=False), dict(log_scale=-6.0), 60.0),
 }

@@ -148,12 +148,13 @@ class LazyRich:
 def lazy_rich(problem: Problem, log_scales, method=None, t1: float | None = None, **options) -> LazyRich:
     """Trains `problem` from each of `log_scales` (until nothing moves, or to t1): how lazy it is."""
     from reluflow._early import at_scale
-    from reluflow.solve import solve
+    from reluflow.solve import solve, whole_runs
 
     rows = []
     for log_scale in np.atleast_1d(np.asarray(log_scales, float)):
         own = at_scale(problem, float(log_scale))
-        sol = solve(own, method, t1, **options)
+        with whole_runs():
+            sol = solve(own, method, t1, **options)
         k = kernel(own)
         rows.append((float(log_scale), k.distance(sol), moved(k, sol.final), float(sol.log_loss[-1])))
     return LazyRich(*np.array(rows).T)
