@@ -144,3 +144,13 @@ def test_a_descent_is_told_what_a_flow_check_needs(here, capsys):
 
 def test_a_csv_read_here_is_the_data_judged(here):
     assert np.array_equal(rf.data.from_csv("bad.csv").y, [1, 1, -1, -1, -1])
+
+
+def test_a_narrow_screen_gets_sentences_and_the_run_is_named(here, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert reluflow("check", "min2024.theorem1", "--data", "bad.csv", "--set", "init.width=7") == 0
+    lines = capsys.readouterr().out.split("\n")
+    text = " ".join(" ".join(lines).split())
+    assert max(map(len, lines)) <= 80
+    assert "init.width = 7, init.log_scale = -20.0" in text
+    assert "labels are +1 and -1: max ||y_i| - 1|: 0 = 0 (margin 0)" in text

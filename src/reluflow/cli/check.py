@@ -28,6 +28,7 @@ COLOURS = {
     "violated": "red",
     "unmeasured": "yellow",
 }
+NARROW = 110
 
 
 def register(app: typer.Typer) -> None:
@@ -172,6 +173,7 @@ class Subject:
             for part in path:
                 where = where.setdefault(part, {})
             where[last] = value
+        self.given = tables
         return Experiment.from_dict(tables)
 
     @property
@@ -185,8 +187,19 @@ class Subject:
         if self.run is not None and self.run.is_dir():
             return rf.load(self.run)
         experiment = self.experiment
+        if self.data is not None and not self.quiet:
+            said = ", ".join(f"{k} = {v}" for k, v in _flat(self.given).items() if k != "data.path")
+            _show.console().print(f"[dim]a run of {_escape(said)}; change any with `--set`[/dim]\n")
         with _show.progress(self.paper, quiet=self.quiet) as tell:
             return experiment.run(progress=tell)
+
+
+def _flat(tables: dict, start: str = "") -> dict:
+    """Nested tables as dotted keys."""
+    found: dict = {}
+    for key, value in tables.items():
+        found |= _flat(value, f"{start}{key}.") if isinstance(value, dict) else {f"{start}{key}": value}
+    return found
 
 
 def _defaults(paper: str) -> dict:
@@ -238,12 +251,12 @@ def show(report) -> None:
     if report.hypotheses:
         met = "[green]all met[/green]" if report.applies else "[red]not all met; the claims are measured anyway[/red]"
         console.print(f"\nhypotheses: {met}")
-        console.print(_table(report.hypotheses))
+        console.print(_table(report.hypotheses, console.width))
     if report.constants:
         said = ", ".join(f"{k} = {_show.number(float(v))}" for k, v in report.constants.items())
         console.print(f"\n[dim]constants: {_escape(said)}[/dim]")
     console.print("\nclaims")
-    console.print(_table(report.claims))
+    console.print(_table(report.claims, console.width))
     counts: dict[str, int] = {}
     for claim in report.claims:
         counts[claim.verdict] = counts.get(claim.verdict, 0) + 1
@@ -253,9 +266,17 @@ def show(report) -> None:
     console.print()
 
 
-def _table(claims):
+def _table(claims, width: int):
+    """A column for each number; below `NARROW` letters, one sentence, which a column of claims would break to bits."""
     from rich.table import Table
 
+    if width < NARROW:
+        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+        table.add_column(no_wrap=True)
+        table.add_column()
+        for c in claims:
+            table.add_row(f"[{COLOURS[c.verdict]}]{c.verdict}[/]", _sentence(c))
+        return table
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim")
     table.add_column("verdict", no_wrap=True)
     table.add_column("claim")
@@ -278,6 +299,13 @@ def _table(claims):
             f"[dim]{_escape(where)}[/dim]",
         )
     return table
+
+
+def _sentence(c) -> str:
+    sides = _escape(f"{_value(c.measured, c.log)} {c.relation} {_value(c.bound, c.log)}")
+    margin = f"margin {_value(c.margin, False)}" if c.verdict != "unmeasured" else ""
+    more = ", ".join(_escape(part) for part in (margin, "" if c.at is None else f"at {c.at}", c.note or "") if part)
+    return f"{_escape(c.text)}: [bold]{sides}[/bold]" + (f" [dim]({more})[/dim]" if more else "")
 
 
 def _value(value: float, log: bool) -> str:

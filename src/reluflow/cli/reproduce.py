@@ -67,7 +67,7 @@ def reproduce(
         )
         done, worst = [made], FAILED * (not made["ok"])
         if not json_:
-            _show(made)
+            _show(made, settings=True)
     else:
         chosen = [f for p in ([what] if what else _figures.papers()) for f in _figures.paper(p).figures.values()]
         done, worst = _several(chosen, size, out, fresh=fresh, film=film, jobs=jobs, quiet=json_)
@@ -227,8 +227,9 @@ def _saved(figure, path: Path, size: str, changed: dict):
     return ds if same and mine else None
 
 
-def _show(made: dict) -> None:
+def _show(made: dict, settings: bool = False) -> None:
     from rich.markup import escape
+    from rich.table import Table
 
     from reluflow.cli import _show as show
     from reluflow.cli.check import COLOURS
@@ -240,12 +241,19 @@ def _show(made: dict) -> None:
     how = "redrawn from saved numbers" if made["resumed"] else f"made in {show.seconds(made['seconds'])}"
     console.print(f"[bold]{made['figure']}[/bold]  {escape(made['title'])}")
     console.print(f"[dim]{how}: {escape(made['folder'])}/[/dim]", soft_wrap=True)
+    table = Table(box=None, padding=(0, 1, 0, 2), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
     for fact in made["facts"]:
         colour = COLOURS[fact["verdict"]]
         sides = f"{_value(fact['measured'])} {fact['relation']} {_value(fact['bound'])}"
         slack = f" ± {_value(fact['slack'])}" if fact["slack"] else ""
         log = " (logs)" if fact["log"] else ""
-        console.print(f"  [{colour}]{fact['verdict']:<18}[/{colour}] {escape(fact['text'])}: {sides}{slack}{log}")
+        table.add_row(f"[{colour}]{fact['verdict']}[/{colour}]", f"{escape(fact['text'])}: {escape(sides)}{slack}{log}")
+    console.print(table)
+    if settings and made["settings"]:
+        said = ", ".join(f"{k} = {v}" for k, v in made["settings"].items())
+        console.print(f"  [dim]settings, changed with `--set`: {escape(said)}[/dim]")
     if made["only_in_zarr"]:
         console.print(f"  [dim]too large for CSV, in numbers.zarr alone: {', '.join(made['only_in_zarr'])}[/dim]")
     console.print()
