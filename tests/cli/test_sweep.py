@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -43,8 +44,15 @@ def reluflow(*arguments: str) -> int:
 def test_a_file_is_swept_stored_and_summed_up(here, capsys):
     assert reluflow("sweep", "my.toml", "--workers", "0") == 0
     said = " ".join(capsys.readouterr().out.split())
-    for word in ("6 (2 init.log_scale x 3 init.seed)", "6 reached", "final.log_loss", "saved"):
+    for word in (
+        "6 (2 init.log_scale x 3 init.seed)",
+        "6 reached",
+        "least … median … largest",
+        "final.log_loss",
+        "saved",
+    ):
         assert word in said
+    exec(re.search(r"`(from .* import load)`", said)[1], {})  # what it says to read it with
     (store,) = (here / "runs").iterdir()
     ds = load(store)
     assert store.name == f"my-{ds.attrs['key'][:8]}"

@@ -100,14 +100,21 @@ def sweep(
         _summary(ds, said)
     if table is not None:
         write_table(ds, table)
+        _wrote("table", table, quiet=json_)
     if plot is not None:
         from reluflow.plot.sweep import picture
 
         picture(ds, show or None, title=_title(file) if title is None else title).savefig(plot, dpi=200)
+        _wrote("picture", plot, quiet=json_)
     if "unsaved" in ds.attrs:
         raise OSError(f"`{out}` is not whole: {ds.attrs['unsaved']}")
     if "interrupted" in ds.attrs:
         raise typer.Exit(130)
+
+
+def _wrote(what: str, path: Path, quiet: bool) -> None:
+    if not quiet:
+        typer.echo(f"{what} in {path}")
 
 
 def _title(file: Path) -> str:
@@ -168,6 +175,7 @@ def _summary(ds, said: dict) -> None:
     per = said["wall_seconds"]
     table.add_row("work", f"{_show.seconds(said['compute_seconds'])} of computing in {_show.seconds(per)}")
     table.add_row("outcomes", ", ".join(f"{n:,} {k.replace('_', ' ')}" for k, n in said["outcomes"].items()))
+    header = "[dim]least … [bold]median[/bold] … largest[/dim]"
     for name, values in ds.data_vars.items():
         if name in ("seconds", "failed") or values.dtype.kind != "f" or values.dims != ds["failed"].dims:
             continue
@@ -175,6 +183,9 @@ def _summary(ds, said: dict) -> None:
         missing = f"  [dim]{values.size - some.size:,} without[/dim]" if some.size < values.size else ""
         if some.size:
             low, middle, high = np.quantile(some, [0.0, 0.5, 1.0])
+            if header:
+                table.add_row("", header)
+                header = ""
             table.add_row(str(name), f"{low:.6g} … [bold]{middle:.6g}[/bold] … {high:.6g}{missing}")
         else:
             table.add_row(str(name), missing.strip())
@@ -183,7 +194,8 @@ def _summary(ds, said: dict) -> None:
         table.add_row("[yellow]failed[/yellow]", text)
     if len(said["reasons"]) > 8:
         table.add_row("", f"[dim]and {len(said['reasons']) - 8} more reasons, all in `reason`[/dim]")
-    table.add_row("saved", f"{said['sweep']}  [dim]key {said['key']}; `reluflow.sweep.load` reads it[/dim]")
+    table.add_row("saved", f"{said['sweep']}  [dim]key {said['key']}[/dim]")
+    table.add_row("", "[dim]`from reluflow.sweep import load` reads it[/dim]")
     _show.console().print(table)
 
 
