@@ -45,6 +45,14 @@ def test_the_saved_run_of_the_readme(tmp_path, monkeypatch):
     assert rf.load("runs/seed-3").experiment["init.seed"] == 3
 
 
+def test_your_own_data(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rf.data.random_points(n=12, d=2, labels="signs").to_csv("points.csv")
+    exec(re.findall(r"```python\n(.*?)```", README, re.S)[2], {"rf": rf})
+    said = capsys.readouterr().out
+    assert "n = 12, d = 2" in said and "alignment" in said and "Descent with step 0.01 against the flow" in said
+
+
 @pytest.mark.parametrize("name", ["make demo", "make test"])
 def test_make_targets_exist(name):
     assert re.search(rf"^{name.split()[1]}:", (ROOT / "Makefile").read_text(), re.M)

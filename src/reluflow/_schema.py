@@ -36,16 +36,18 @@ NOTES = {
     "digits": '"all" or a list of digits; y is the digit',
     "dim": "columns of x; left out, the data's own",
     "dtype": '"float64" or "float32"',
+    "fast_forward": "false takes every iteration, one by one",
     "folder": "where the files are; left out, $RELUFLOW_DATA/mnist",
     "kappa": "n max|<x_i, x_k>| / |x|^2",
     "keep": "quantities kept of every run",
-    "label": "the label's column: its header, or its number from 0 (-1 is the last)",
+    "label": "the label's column: its header, or its number from 0; left out, y, or the last",
     "labels": 'a list of numbers, or "signs", "balanced", "gaussian", "positive"',
     "log_scale": "natural logarithm of the scale: -16.0 is e^-16",
     "log_scale_a": "the same for the output layer; left out, equal to log_scale",
     "log_t1": "natural logarithm of the end time: 230.0 is about 1e100",
     "loss": '"square" (1/2)(f-y)^2, "logistic", "logistic2" (twice it), "exponential"',
     "mean_std": "standard deviation of the centre's entries",
+    "method.events": '"exact", or "stepped" for thousands of data: no events listed',
     "mu": "smallest label-signed cosine",
     "n": "rows of x",
     "name": "what to call the data",
@@ -86,6 +88,7 @@ NOTES = {
 # What to write for an argument that has no default.
 EXAMPLES: dict[str, Any] = {
     "a": [1.0], "d": 5, "kappa": 0.5, "mu": 0.3, "n": 4, "norms": [1.0, 2.0], "over": {}, "path": "points.csv",
+    "from_npz.path": "points.npz",
     "slope": 0.1, "step": 2e-3, "w": [[1.0, 0.0]], "width": 60, "x": [[-0.5, 1.0], [2.0, 1.0]], "y": [-1.0, 1.0],
 }  # fmt: skip
 

@@ -64,6 +64,12 @@ class Experiment:
         """From a TOML file. Mistakes raise one `ExperimentError` with a sentence each: the line, the rule, the fix."""
         path = Path(path)
         called = f"`{plainly(str(path))}`"
+        if path.suffix in (".csv", ".npz") and path.is_file():
+            keys = f'`kind = "from_{path.suffix[1:]}"` and `path = "{plainly(path.name, 60)}"`'
+            more = "`reluflow data describe` and `reluflow check NAME --data` take data as they are"
+            raise ExperimentError(
+                [f"{called} must be an experiment in TOML, got data: name it in one, as `[data]` with {keys}; {more}."]
+            )
         try:
             with open(path, encoding="utf-8") as file:
                 text = file.read(LONGEST + 1)
@@ -271,7 +277,8 @@ class Experiment:
             value = data.get(name)
             return value if isinstance(value, int) else 0
 
-        rows = n or size("n") or len(data.get("norms") or data.get("x") or ())
+        given = data.get("norms") or data.get("x")
+        rows = n or size("n") or (len(given) if isinstance(given, list) else 0)
         columns = d or size("d") or rows
         square = rows if data.get("kind") == "nearly_orthogonal" else 0
         width = init["width"] if isinstance(init.get("width"), int) else 0

@@ -201,6 +201,15 @@ def test_errors_are_one_sentence_and_status_2(here, capsys, arguments, sentence)
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("command", [["run"], ["sweep"], ["explore"], ["check", "min2024.theorem1"]])
+def test_data_given_for_an_experiment_are_told_from_it(here, capsys, command):
+    rf.data.two_points().to_csv("points.csv")
+    assert reluflow(*command, "points.csv") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error `points.csv` must be an experiment in TOML, got data: name it in one, as `[data]`")
+    assert said.count("\n") == 1
+
+
 def test_too_little_memory_is_a_sentence(here, capsys, monkeypatch):
     def run(self, progress=None):
         raise MemoryError("Unable to allocate 8.51 MiB for an array")
@@ -237,6 +246,8 @@ def test_every_help_has_an_example(command, capsys):
 def test_data_are_described_and_made(here, capsys):
     assert reluflow("data", "make", "orthonormal", "--set", "n=3", "--set", "seed=2", "--out", "points.csv") == 0
     assert rf.data.from_csv("points.csv") == rf.data.orthonormal(3, seed=2)
+    assert reluflow("data", "make", "points.csv", "--bias", "--out", "more.csv") == 0
+    assert np.array_equal(rf.data.from_csv("more.csv").x, rf.data.from_csv("points.csv").with_bias().x)
     for source in ("points.csv", "my.toml", "five_points"):
         assert reluflow("data", "describe", source) == 0
     capsys.readouterr()

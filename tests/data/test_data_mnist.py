@@ -217,7 +217,7 @@ def test_a_corrupted_file_is_refused_with_a_sentence(small, spoil, message):
     path.write_bytes(spoil(path.read_bytes()))
     with pytest.raises(ValueError, match=message) as caught:
         rfd.mnist()
-    assert "torchvision.datasets.MNIST" in str(caught.value) and "\n" not in str(caught.value)
+    assert "`reluflow data get mnist`" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_no_more_than_the_right_length_is_ever_unpacked(small, monkeypatch):

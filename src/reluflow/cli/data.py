@@ -26,7 +26,8 @@ def register(app: typer.Typer) -> None:
     group.command(
         "make",
         help="Make data and write them as .csv or .npz.\n\n[bold]Example[/bold]\n\n"
-        "    reluflow data make orthonormal --set n=5 --set seed=3 --out points.csv",
+        "    reluflow data make orthonormal --set n=5 --set seed=3 --out points.csv\n\n"
+        "    reluflow data make line.csv --bias --out line_and_ones.csv",
     )(make)
     group.command(
         "get",
@@ -81,10 +82,12 @@ def make(
     data: Source,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The .csv or .npz file to write.")],
     set_: Set = None,
+    bias: Annotated[bool, typer.Option("--bias", help="Append a column of ones, so that neurons have a bias.")] = False,
 ) -> None:
     if out.suffix not in (".csv", ".npz"):
         raise ValueError(f"`--out` must end in .csv or .npz, got `{out}`: as in `--out points.csv`.")
     made = _data(data, set_)
+    made = made.with_bias() if bias else made
     made.to_csv(out) if out.suffix == ".csv" else made.to_npz(out)
     typer.echo(f"{made!r} written to {out}")
 
@@ -101,7 +104,10 @@ def get(
         raise ValueError(f"`reluflow data get` knows mnist, got {name!r}: the other data sets are made, not fetched.")
     root = os.environ.get("RELUFLOW_DATA")
     if to is None and not root:
-        raise ValueError("`RELUFLOW_DATA` must name the data folder, got nothing: set it, or give `--to DIR`.")
+        raise ValueError(
+            "`RELUFLOW_DATA` must name the data folder, got nothing: `export RELUFLOW_DATA=~/data`, say, "
+            "or give `--to DIR`."
+        )
     folder = to if to is not None else Path(root or "") / "mnist"
     for line in _fetch.mnist(folder):
         typer.echo(line)

@@ -72,8 +72,9 @@ def _line(table: Table, param: Param, start: dict) -> str:
     return _beside(text, note(table, param))
 
 
-def _assignment(param: Param) -> str:
-    value = EXAMPLES.get(param.name) if param.default is REQUIRED else param.default
+def _assignment(param: Param, kind: str = "") -> str:
+    example = EXAMPLES.get(f"{kind}.{param.name}", EXAMPLES.get(param.name))
+    value = example if param.default is REQUIRED else param.default
     return f"{param.name} = {'...' if value is None else _toml.value(plain(value))}"
 
 
@@ -82,7 +83,7 @@ def _other(table: Table, name: str) -> list[str]:
     lines = [f'#: kind = "{name}"', *(f"#      {line}" for line in _wrapped(kind.summary, 108))]
     for param in kind.params.values():
         must = "must be given; " if param.required else ""
-        lines.append(_beside(f"#:     {_assignment(param)}", must + note(table, param)))
+        lines.append(_beside(f"#:     {_assignment(param, name)}", must + note(table, param)))
     return lines
 
 

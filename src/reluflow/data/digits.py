@@ -1,6 +1,6 @@
 """MNIST from its original IDX files, found at `$RELUFLOW_DATA/mnist/` and checked byte for byte.
 
-Y. LeCun, C. Cortes, C. J. C. Burges, "The MNIST database of handwritten digits". Nothing is downloaded.
+Y. LeCun, C. Cortes, C. J. C. Burges, "The MNIST database of handwritten digits". Nothing is downloaded here.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ FILES = {
     ),
 }
 HOW = (
-    "get the four original files from https://ossci-datasets.s3.amazonaws.com/mnist/ (or with "
-    "`torchvision.datasets.MNIST(root, download=True)`) and put them in `$RELUFLOW_DATA/mnist/`"
+    "get the four original files with `reluflow data get mnist`, or by hand from "
+    "https://ossci-datasets.s3.amazonaws.com/mnist/ into `$RELUFLOW_DATA/mnist/`"
 )
 EVEN_ODD = ((0, 2, 4, 6, 8), (1, 3, 5, 7, 9))
 
