@@ -69,16 +69,16 @@ def test_a_clock_that_stands_still_is_no_obstacle(monkeypatch):
 
 
 LONG = {
-    "flow": (rf.Flow(1e-13), dict(log_scale=-40.0), 1200.0),
-    "stepped": (rf.Flow(1e-4, events="stepped"), dict(log_scale=-1.0), 6.0),
-    "descent": (rf.Descent(1e-4, fast_forward=False), dict(log_scale=-6.0), 60.0),
+    "flow": (rf.Flow(1e-13), dict(width=70, log_scale=-40.0), 6000.0),
+    "stepped": (rf.Flow(1e-4, events="stepped"), dict(width=12, log_scale=-1.0), 6.0),
+    "descent": (rf.Descent(1e-4, fast_forward=False), dict(width=12, log_scale=-6.0), 60.0),
 }
 
 
 @pytest.mark.parametrize("name", list(LONG))
 def test_ctrl_c_at_any_moment_leaves_a_beginning_of_the_run_or_nothing(name):
     method, start, t1 = LONG[name]
-    problem = rf.Problem(rf.data.five_points(), rf.init.balanced(12, 2, seed=1, **start))
+    problem = rf.Problem(rf.data.five_points(), rf.init.balanced(dim=2, seed=1, **start))
     save = rf.Save(frames=100_000, memory="1 GiB")
     solve = lambda: rf.solve(problem, method, t1, save=save)
     solve()  # loads the kernels
@@ -104,13 +104,13 @@ def test_ctrl_c_at_any_moment_leaves_a_beginning_of_the_run_or_nothing(name):
             np.testing.assert_array_equal(sol.events.log_t, whole.events.log_t[: len(sol.events)])
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert cut > 0 or takes < 0.2, "none of them came while the run could still tell"
+    assert cut > 0 or takes < 0.3, "none of them came while the run could still tell"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_second_ctrl_c_ends_at_once_with_nothing():
     method, start, _ = LONG["descent"]
-    problem = rf.Problem(rf.data.five_points(), rf.init.balanced(12, 2, seed=1, **start))
+    problem = rf.Problem(rf.data.five_points(), rf.init.balanced(dim=2, seed=1, **start))
 
     def twice(now):
         signal.raise_signal(signal.SIGINT)
