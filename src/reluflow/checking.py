@@ -27,6 +27,15 @@ NEEDS = {
     "descent": "a Solution of rf.solve with rf.Descent",
     "single": "a run of rf.single.solve",
 }
+WAYS = {  # how to come by it
+    "nothing": "leave it out",
+    "data": "give rf.Data(x, y)",
+    "problem": "give rf.Problem(data, init)",
+    "solution": "give what `rf.solve` returns",
+    "flow": "give what `rf.solve(problem, rf.Flow(), t1)` returns",
+    "descent": "give what `rf.solve(problem, rf.Descent(step), t1)` returns",
+    "single": "give what `rf.single.solve` returns",
+}
 
 
 @dataclass(frozen=True)
@@ -125,5 +134,5 @@ def _reduce(name: str, needs: str, subject):
         by_descent = isinstance(subject, Solution) and isinstance(subject.method, Descent)
         fits = isinstance(subject, Solution) and (needs == "solution" or by_descent == (needs == "descent"))
     if not fits:
-        raise TypeError(f"{name} needs {NEEDS[needs]}, got {type(subject).__name__}.")
+        raise TypeError(f"{name} needs {NEEDS[needs]}, got {type(subject).__name__}: {WAYS[needs]}.")
     return subject

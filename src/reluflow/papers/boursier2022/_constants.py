@@ -108,7 +108,9 @@ class Constants(Labels):
 
     def __init__(self, problem: Problem, form: str = "corrected", epsilon: float | None = None):
         if problem.loss != "square":
-            raise ValueError(f'`loss` must be "square" for Boursier et al., got "{problem.loss}".')
+            raise ValueError(
+                f'`loss` must be "square" for Boursier et al., got "{problem.loss}": solve it with the square loss.'
+            )
         if problem.train != "both":
             raise ValueError('`train` must be "both" for Boursier et al., got "first": both of its layers move.')
         super().__init__(problem.data, problem.weight, form, epsilon)
