@@ -91,9 +91,8 @@ def described(experiment, over=None, keep=None, design=None, points=None, seed=N
 
 def _plan(experiment, over, kept, design, points, seed) -> tuple[dict, Design]:
     if not isinstance(experiment, Experiment):
-        raise TypeError(
-            f"`experiment` must be an rf.Experiment, got {type(experiment).__name__}: try `rf.Experiment.from_toml(path)`."
-        )
+        way = "try `rf.Experiment.from_toml(path)`"
+        raise TypeError(f"`experiment` must be an rf.Experiment, got {type(experiment).__name__}: {way}.")
     table = experiment["sweep"]
     over = table.get("over") if over is None else over
     if not over:
