@@ -261,6 +261,7 @@ class Fuzz:
             headers = pick(
                 [POST], [{"content-type": "application/json; charset=\xff"}, {**POST, "content-encoding": "gzip"}]
             )
+            headers = {name: value.encode("latin-1", "replace") for name, value in headers.items()}
             return "POST", path, {"content": spoiled(r, body)[1], "headers": headers}
         body = {
             "page": pick(["p"], ["", 3, "z" * 99]),

@@ -54,7 +54,7 @@ def test_a_hundredth_of_poisoned_points_are_named_and_cost_nothing_else(schedule
     run = experiment(method__kind="descent", method__step=step, init__log_scale=-1.0)
     ds = sweep(run, over, ["final.log_loss"], design="list", scheduler=scheduler, seconds=1.0)
     assert np.flatnonzero(ds["failed"]).tolist() == [40, 141, 222]
-    assert "`y` must be finite, got nan" in str(ds["reason"].values[40])
+    assert "`data.y3` must hold finite numbers, got nan" in str(ds["reason"].values[40])
     assert "met its limit of seconds" in str(ds["reason"].values[141])
     assert "`rtol` must be in [1e-13, 1e-2], got 1e-30" in str(ds["reason"].values[222])
     good = ds.isel(point=~ds["failed"].values)

@@ -150,7 +150,7 @@ def test_points_that_cannot_be_computed_name_their_reason_and_the_rest_goes_on()
     assert not good["failed"].any() and np.isfinite(good["final.log_loss"]).all()
     bad = ds["failed"].values
     assert bad.sum() == 6 and np.isnan(ds["final.log_loss"].values[bad]).all()
-    assert all("`y` must be finite, got nan at index (2,)" in r for r in ds["reason"][1, 0].values)
+    assert all("`data.y3` must hold finite numbers, got nan" in r for r in ds["reason"][1, 0].values)
     assert all("`rtol` must be in [1e-13, 1e-2], got 1e-15" in r for r in ds["reason"][0, 1].values)
 
 
