@@ -1,8 +1,9 @@
 """All neurons together: order-8 steps with bits frozen, every crossing and every release located, then resolved.
 
 A step is taken as if no bit changed. If afterwards some <q_j, e_k> has the wrong sign, or a held surface wants to let
-go, the earliest such moment is found on the dense output, the step is taken again up to it, and `slide.resolve`
-decides what happens. Errors are measured per neuron on (q, b, c), so relative to its own scale, and on the outputs.
+go, the earliest such moment is found on the dense output, which gives the state there, and `slide.resolve` decides
+what happens. Errors are measured per neuron on (q, b, c), so relative to its own scale, and on the outputs. Where the
+step is bounded by stability rather than by its error, `stiff` offers an implicit one.
 """
 
 import numpy as np
@@ -893,7 +894,7 @@ def burst(
             new = clock + x * h
             last = False
         # Frames inside the step: a step of their own, so that the run does not depend on what is saved.
-        full = True
+        full, lost = True, False
         while ci[FR_NEXT] < saves.size and saves[ci[FR_NEXT]] < new:
             row = ci[FR_USED]
             if row == fr_f.size:
@@ -901,7 +902,9 @@ def burst(
                 break
             at = max(saves[ci[FR_NEXT]], clock)
             if implicit and at - clock > longest:
-                stiff.stages(pk, st, at - clock, cf[RTOL], K[1:6], tmp, wk, sf)
+                lost = not stiff.stages(pk, st, at - clock, cf[RTOL], K[1:6], tmp, wk, sf)
+                if lost:
+                    break
                 settle(pk, st, tmp)
             else:
                 stages(pk, st, clock, at - clock, K, tmp, wk)
@@ -910,6 +913,11 @@ def burst(
             ci[FR_USED] += 1
             ci[FR_NEXT] += 1
             fresh_field = True
+        if lost:
+            # No implicit step to this frame: explicit ones lead there.
+            ci[PATIENCE] = AGAIN
+            fresh_field = True
+            continue
         if not full:
             # The step is taken again once there is room.
             fresh_field = True
