@@ -5,7 +5,7 @@ neurons at w = 0, jumps over frozen phases, and looking at stored states.
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, entry, glue, inner
+from reluflow.kernels._jit import APART, entry, inner
 from reluflow.kernels.coupled import (
     CHECKED,
     CLOCK,
@@ -27,7 +27,7 @@ from reluflow.kernels.origin import leave_origin, rest_if_held, wake
 START, RESTORE, AT_ORIGIN, JUMP, LOOK = 0, 1, 2, 3, 4
 
 
-@glue
+@inner
 def at_start(pk, st, wk, noises, ev, ci, cf):
     """Bits at t = 0 from the signs of <q_j, e_k>; neurons starting on a surface are resolved."""
     m, big = st.bits.shape
@@ -89,7 +89,7 @@ def restore(pk, st):
             st.slid[j] = 0
 
 
-@glue
+@inner
 def first_step(pk, st, v, wk, cf):
     """The loss the energy is compared with, the pull that counts as rest, and a careful first step."""
     m = st.sign.size
@@ -108,7 +108,7 @@ def first_step(pk, st, v, wk, cf):
     cf[STEP] = 0.1 / top if top > 0.0 else 1.0
 
 
-@glue
+@inner
 def look(pk, st, clock, y, code, wk, v, f, logs, bits):
     """Outputs, log loss and bits (slid ones with their value) of stored states, one row each."""
     m, big = st.bits.shape

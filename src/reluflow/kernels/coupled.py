@@ -9,7 +9,7 @@ step is bounded by stability rather than by its error, `stiff` offers an implici
 import numpy as np
 
 from reluflow.kernels import slide, stiff
-from reluflow.kernels._jit import APART, entry, glue, inner
+from reluflow.kernels._jit import APART, entry, inner
 from reluflow.kernels.field import (
     ASLEEP,
     DEAD,
@@ -41,13 +41,13 @@ AHEAD, WORTH = 1.3, 2.0  # times the longest stable step: what makes an implicit
 AGAIN = 16  # explicit steps after one that was refused
 
 
-@glue
+@inner
 def clock_shift(pk, clock):
     """The s of `field`: the clock itself for exponential tails, 0 for the square loss, whose clock is t."""
     return 0.0 if pk.loss == SQUARE else clock
 
 
-@glue
+@inner
 def velocity(pk, st, y, clock, out, wk):
     """`out` = the velocity at y with respect to the clock; returns G."""
     return field(pk, y, clock_shift(pk, clock), st.bits, st.code, st.dead, st.slid, st.basis, out, wk)
@@ -472,7 +472,7 @@ def may_let_go(st, at_lo, at_hi):
     return False
 
 
-@glue
+@inner
 def first_release(pk, st, clock, h, hi, grain, P, tmp, K, wk, noises, at_lo, at_hi, at_x, ci):
     """The fraction in (0, hi] at which a held surface first lets go, given that one has at hi: (x, neuron, surface,
     side).

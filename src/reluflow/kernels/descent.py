@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from reluflow.kernels._jit import _OPTIONS, glue, inner
+from reluflow.kernels._jit import ENTRY, INNER, glue, inner
 from reluflow.kernels.field import EXPONENTIAL, LOGISTIC2, OFF, ON, PINNED, SQUARE
 from reluflow.kernels.slide import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
 
@@ -140,7 +140,7 @@ def _times(a, b, out):
 
 
 # Called from kernels that count no references, too: `np.dot` needs them counted.
-times = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=True, **_OPTIONS)(_times)
+times = numba.njit(_nrt=True, **INNER)(_times)
 
 
 @glue
@@ -401,5 +401,5 @@ def _burst(task, st, ci, budget, blas, saves, order, xbuf, flat, turn, ubuf, ab,
 
 
 # Nothing is allocated here, so that references need not be counted, which takes longer than the arithmetic.
-burst = numba.njit(cache=True, _nrt=False, **_OPTIONS)(_burst)
-burst32 = numba.njit(cache=True, _nrt=False, **_OPTIONS)(_burst)
+burst = numba.njit(_nrt=False, **ENTRY)(_burst)
+burst32 = numba.njit(_nrt=False, **ENTRY)(_burst)

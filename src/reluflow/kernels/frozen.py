@@ -16,7 +16,7 @@ b changes sign at Z^2 = -M/P; the neuron's size reaches e^C where P^2 W^2 + 2 (|
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, glue, inner
+from reluflow.kernels._jit import APART, inner
 from reluflow.kernels.coupled import (
     CLOCK,
     EV_USED,
@@ -34,7 +34,7 @@ from reluflow.kernels.origin import leave_origin, rest_if_held
 ALIGNED = 1e-28  # |q_perp|^2 below which the direction is that of D to rounding
 
 
-@glue
+@inner
 def clock_at(pk, t):
     return t if pk.loss == SQUARE else np.log1p(t)
 
@@ -110,7 +110,7 @@ def size_root(P, M, perp2, log_ratio):
     return max(0.0, 0.5 * np.log((half + np.sqrt(disc)) / (P * P)))
 
 
-@glue
+@inner
 def follow(pk, st, j, t0, t1, c_stop, force, wk, noises, ev, ci, cf, D, perp, reach):
     """Neuron j from time t0 to t1, or until its log size is c_stop (inf: never): the time reached.
 
@@ -256,7 +256,7 @@ def back_on_invariant(st, j, m, r):
             st.y[i] *= factor
 
 
-@glue
+@inner
 def jump(pk, st, cf, ci, span, order, wk, v, noises, ev):
     """Passive neurons under the present drive, resting ones untouched. `span` is (t0, t1, log size that ends it, log
     size below which a neuron is passive, G of the drive).

@@ -11,7 +11,7 @@ its changes of sign included. Neurons that are not small must rest; they are lef
 
 import numpy as np
 
-from reluflow.kernels._jit import glue, inner
+from reluflow.kernels._jit import inner
 from reluflow.kernels.descent import LOG2, RESTING, bit, switched, turned
 from reluflow.kernels.field import SQUARE
 
@@ -61,7 +61,7 @@ def resting_large(first, step, q, b, amp, D, below):
     return found
 
 
-@glue
+@inner
 def value(first, c, a, plus, minus, grow, shrink, k):
     """c + a p_k, or a positive multiple of it."""
     if first == 1:

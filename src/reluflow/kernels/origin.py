@@ -6,7 +6,7 @@ Reached only while sliding, or started at; what follows is not unique in general
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, glue, inner
+from reluflow.kernels._jit import APART, inner
 from reluflow.kernels.coupled import ORIGIN, record, settle_surfaces
 from reluflow.kernels.field import ASLEEP, FRESH, OFF, ON, PINNED, SLID, fill
 
@@ -105,7 +105,7 @@ def leave_origin(pk, st, j, way, wk, noises, ev, ci, cf):
     rest_if_held(pk, st, ev, ci, cf)
 
 
-@glue
+@inner
 def wake(pk, st, wk, noises, ev, ci, cf):
     """Neurons resting at w = 0 go on when the drive opens a way; True if one did."""
     m = st.sign.size
