@@ -17,7 +17,7 @@ from reluflow.clock import clock_for
 from reluflow.events import Events
 from reluflow.flow import Machine
 from reluflow.init import Params
-from reluflow.kernels import coupled as kn
+from reluflow.kernels import control as kn
 from reluflow.kernels.field import SLID
 from reluflow.problem import Problem
 

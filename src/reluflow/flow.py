@@ -14,7 +14,8 @@ import numpy as np
 
 from reluflow._checks import number, one_of
 from reluflow.kernels import aside as ka
-from reluflow.kernels import coupled as kn
+from reluflow.kernels import control as kn
+from reluflow.kernels import coupled
 from reluflow.kernels import stiff as ks
 from reluflow.kernels import window as kw
 from reluflow.kernels.field import BLAS_ABOVE, State, Work
@@ -268,7 +269,7 @@ class Machine:
                 if status != kw.SHORT:
                     return status
                 budget = 1
-            status = kn.burst(
+            status = coupled.burst(
                 self.pk,
                 self.st,
                 self.cf,

@@ -15,7 +15,7 @@ from reluflow.clock import clock_for
 from reluflow.descent import Descent, joined
 from reluflow.events import Events
 from reluflow.init import Params
-from reluflow.kernels import coupled as kn
+from reluflow.kernels import control as kn
 from reluflow.kernels import descent as kd
 from reluflow.kernels.field import SLID
 from reluflow.outcome import Outcome

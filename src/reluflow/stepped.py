@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reluflow.flow import Flow, Tape, machine_progress
-from reluflow.kernels import coupled as kn
+from reluflow.kernels import control as kn
 from reluflow.kernels.field import EXPONENTIAL, LOGISTIC2, ON, SQUARE
 from reluflow.kernels.pack import Coordinates, Pack, initial_state, loss_at_zero
 from reluflow.outcome import Outcome

@@ -34,7 +34,7 @@ from reluflow import _vet
 from reluflow._checks import plainly, shown
 from reluflow.descent import Descent
 from reluflow.events import KINDS, Events
-from reluflow.kernels import coupled as kn
+from reluflow.kernels import control as kn
 from reluflow.outcome import Outcome
 
 FORMAT = 1

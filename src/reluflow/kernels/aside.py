@@ -6,23 +6,13 @@ import numpy as np
 
 from reluflow.kernels import slide
 from reluflow.kernels._jit import APART, entry, inner
-from reluflow.kernels.coupled import (
-    CHECKED,
-    CLOCK,
-    EV_USED,
-    LOSS0,
-    ORIGIN,
-    REST,
-    STEP,
-    norm_q,
-    record,
-    settle_surfaces,
-    speed,
-    velocity,
-)
+from reluflow.kernels.control import CHECKED, CLOCK, EV_USED, LOSS0, ORIGIN, REST, STEP
 from reluflow.kernels.field import ASLEEP, DEAD, OFF, ON, PINNED, SQUARE, field, log_loss
 from reluflow.kernels.frozen import jump
+from reluflow.kernels.locate import norm_q, speed
+from reluflow.kernels.meet import record, settle_surfaces
 from reluflow.kernels.origin import leave_origin, rest_if_held, wake
+from reluflow.kernels.step import velocity
 
 START, RESTORE, AT_ORIGIN, JUMP, LOOK = 0, 1, 2, 3, 4
 

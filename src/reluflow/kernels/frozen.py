@@ -17,19 +17,13 @@ import numpy as np
 
 from reluflow.kernels import slide
 from reluflow.kernels._jit import APART, inner
-from reluflow.kernels.coupled import (
-    CLOCK,
-    EV_USED,
-    N_EVENTS,
-    N_JUMP_EVENTS,
-    NEAREST,
-    norm_q,
-    record,
-    settle_surfaces,
-    velocity,
-)
+from reluflow.kernels.control import CLOCK, EV_USED, N_EVENTS, N_JUMP_EVENTS, NEAREST
 from reluflow.kernels.field import ON, SLID, SQUARE
+from reluflow.kernels.locate import norm_q
+from reluflow.kernels.meet import record, settle_surfaces
 from reluflow.kernels.origin import leave_origin, rest_if_held
+from reluflow.kernels.slide import out_of_held
+from reluflow.kernels.step import velocity
 
 ALIGNED = 1e-28  # |q_perp|^2 below which the direction is that of D to rounding
 
@@ -61,17 +55,6 @@ def pull_of(pk, st, j, wk, force, D):
         D[i] *= force
         size += D[i] * D[i]
     return np.sqrt(size), total * force
-
-
-@inner
-def out_of_held(st, j, r, z):
-    """Projects z on the complement of the surfaces neuron j is held on."""
-    for p in range(st.slid[j]):
-        dot = 0.0
-        for i in range(r):
-            dot += st.basis[j, p, i] * z[i]
-        for i in range(r):
-            z[i] -= dot * st.basis[j, p, i]
 
 
 @inner

@@ -7,8 +7,9 @@ import numpy as np
 
 from reluflow.kernels import slide
 from reluflow.kernels._jit import APART, inner
-from reluflow.kernels.coupled import ORIGIN, record, settle_surfaces
+from reluflow.kernels.control import ORIGIN
 from reluflow.kernels.field import ASLEEP, FRESH, OFF, ON, PINNED, SLID, fill
+from reluflow.kernels.meet import record, settle_surfaces
 
 
 @inner

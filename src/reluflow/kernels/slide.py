@@ -26,6 +26,17 @@ ROUND = 1e-13  # relative to the sum of the moduli of a neuron's surface forces
 
 
 @inner
+def out_of_held(st, j, r, z):
+    """Projects z on the complement of the surfaces neuron j is held on."""
+    for p in range(st.slid[j]):
+        dot = 0.0
+        for i in range(r):
+            dot += st.basis[j, p, i] * z[i]
+        for i in range(r):
+            z[i] -= dot * st.basis[j, p, i]
+
+
+@inner
 def solve_spd(G, rhs, k):
     """Solves G x = rhs in place for the leading k rows; dependent rows get 0. Returns the smallest pivot."""
     smallest = 1.0

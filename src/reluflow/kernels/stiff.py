@@ -17,6 +17,7 @@ import numpy as np
 
 from reluflow.kernels._jit import APART, inner
 from reluflow.kernels.field import SLID, copy, field, fill
+from reluflow.kernels.slide import out_of_held
 
 MOST = 24  # data: beyond, the 5n equations of a step cost more than they save
 STAGES = 5
@@ -135,12 +136,7 @@ def columns(pk, st, y, wk, sf):
                 J[at + a] = e2c * b * D[a]
             J[m * r + j] = e2c * size * u
             J[m * r + m + j] = 2.0 * e2c * b * size * u
-            for p in range(st.slid[j]):
-                dot = 0.0
-                for a in range(r):
-                    dot += st.basis[j, p, a] * D[a]
-                for a in range(r):
-                    D[a] -= dot * st.basis[j, p, a]
+            out_of_held(st, j, r, D)
             h = 0.0
             for a in range(r):
                 h += D[a] * y[at + a]

@@ -16,8 +16,10 @@ import numpy as np
 
 from reluflow.kernels import slide
 from reluflow.kernels._jit import inner
-from reluflow.kernels.coupled import CLOCK, LEFT, ORIGIN, SAME_INSTANT, norm_q, record, settle_surfaces
+from reluflow.kernels.control import CLOCK, ORIGIN
 from reluflow.kernels.field import FRESH, ON, PINNED, SLID
+from reluflow.kernels.locate import LEFT, norm_q
+from reluflow.kernels.meet import SAME_INSTANT, record, settle_surfaces
 
 NODES = 6  # of the Gauss rule, and coefficients of a polynomial
 TAYLOR = 18

@@ -18,14 +18,13 @@ import numpy as np
 
 from reluflow.kernels import slide
 from reluflow.kernels._jit import APART, entry, inner
-from reluflow.kernels.coupled import (
+from reluflow.kernels.control import (
     CHECKED,
     CK_USED,
     CLOCK,
     END,
     EV_USED,
     FLUSH,
-    LEFT,
     N_EVENTS,
     N_FIELDS,
     N_REJECTED,
@@ -44,15 +43,12 @@ from reluflow.kernels.coupled import (
     STRIDE,
     TICK,
     WAIT,
-    calm,
-    clock_shift,
-    norm_q,
-    resting,
-    velocity,
-    write_row,
 )
+from reluflow.kernels.coupled import calm, resting, write_row
 from reluflow.kernels.field import ASLEEP, FRESH, ON, SLID, copy, drive, per_surface, stiffness
+from reluflow.kernels.locate import LEFT, norm_q
 from reluflow.kernels.pack import all_apart
+from reluflow.kernels.step import clock_shift, velocity
 from reluflow.kernels.tracer import AT, BAD, FIT, LEGENDRE, LOOKS, NODES, TAYLOR, WEIGHT, normalise, trace
 
 
