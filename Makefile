@@ -24,7 +24,7 @@ demo: $(READY) ## set up, follow one network from e^-100000 to its limit, draw i
 	@$(BIN)/reluflow demo
 
 test: .venv/.project-stamp ## set up, check the style and the types, run the tests
-	@echo "compiling the kernels, if they changed (about two minutes); style and types meanwhile"
+	@echo "compiling the kernels, if they changed (about a minute); style and types meanwhile"
 	@$(BIN)/python scripts/compile.py flow & flow=$$!; \
 	$(BIN)/python scripts/compile.py windows descent & others=$$!; \
 	$(MAKE) --no-print-directory lint || { kill $$flow $$others 2>/dev/null; exit 1; }; \

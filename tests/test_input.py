@@ -95,3 +95,33 @@ def test_objects_of_the_wrong_type_are_named():
         problem(activation="relu")
     with pytest.raises(TypeError, match=r"`problem` must be an rf.Problem, got Data"):
         rf.solve(rf.Data(X, Y), t1=1.0)
+
+
+NAMES = {
+    "another name": (lambda: rf.init.balanced(3, 2, scale=1e-3), "got `scale`: did you mean `log_scale`?"),
+    "of a class": (lambda: rf.Flow(tol=1e-6), "`Flow` takes `rtol`, `events`, got `tol`: did you mean `rtol`?"),
+    "a letter": (lambda: rf.solve(problem(), T=1.0), "got `T`: did you mean `t1`?"),
+    "no name at all": (lambda: rf.ReLU(zzz=1), "`ReLU` takes `at_zero`, got `zzz`: leave it out."),
+    "missing": (lambda: rf.Descent(), "`Descent` needs `step`, got nothing for it: write `Descent(step=...)`."),
+    "missing in a function": (lambda: rf.init.gaussian(3), "`gaussian` needs `dim`, got nothing for it"),
+    "too many": (lambda: rf.Flow(1e-6, "exact", 3), "got 3 values before the named ones: name each once."),
+    "twice": (lambda: rf.init.balanced(3, 2, width=4), "got 2 values before the named ones: name each once."),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_an_argument_that_does_not_fit_is_named(case):
+    call, text = NAMES[case]
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert text in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_type_error_inside_is_its_own():
+    class Odd:
+        def __float__(self):
+            raise TypeError("odd")
+
+    with pytest.raises((TypeError, ValueError)) as caught:
+        rf.Flow(rtol=Odd())
+    assert "takes" not in str(caught.value)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
+from typing import TypeVar
 
 import numpy as np
+
+T = TypeVar("T")
 
 MOST = 400  # letters of another's words in a sentence
 
@@ -68,3 +73,41 @@ def number(name: str, value, *, rule: str, ok, hint: str) -> float:
     if isinstance(value, bool) or not ok(result):
         raise ValueError(f"`{name}` must be {rule}, got {shown(value)}: {hint}.")
     return result
+
+
+def by_name(call: T) -> T:
+    """The same function or class, which says in a sentence which argument it does not know, or misses."""
+    if isinstance(call, type):
+        call.__init__ = _named(call.__init__, call.__name__)  # type: ignore[misc]
+        return call
+    return _named(call, call.__name__)  # type: ignore[attr-defined]
+
+
+def _named(call, name: str):
+    @functools.wraps(call)
+    def named(*args, **more):
+        try:
+            return call(*args, **more)
+        except TypeError:
+            signature = inspect.signature(call)
+            try:
+                signature.bind(*args, **more)
+            except TypeError:
+                raise TypeError(_misfit(name, signature, args, more)) from None
+            raise
+
+    return named
+
+
+def _misfit(name: str, signature: inspect.Signature, args: tuple, more: dict) -> str:
+    known = [p for p in signature.parameters if p != "self"]
+    takes = f"`{name}` takes {', '.join(f'`{p}`' for p in known)}"
+    count = len(args) - ("self" in signature.parameters)
+    for word in more:
+        if word not in known:
+            close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
+            return f"{takes}, got `{word}`: " + (f"did you mean `{close[0]}`?" if close else "leave it out.")
+    for word in known[count:]:
+        if word not in more and signature.parameters[word].default is inspect.Parameter.empty:
+            return f"`{name}` needs `{word}`, got nothing for it: write `{name}({word}=...)`."
+    return f"{takes}, got {count} values before the named ones: name each once."

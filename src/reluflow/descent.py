@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow._checks import number, one_of, whole
+from reluflow._checks import by_name, number, one_of, whole
 from reluflow.flow import Progress
 from reluflow.kernels import descent as kd
 from reluflow.kernels import fast_forward as kf
@@ -36,6 +36,7 @@ MARKS = 1024  # positions of the stream of orders that are remembered
 NEVER = 2**62
 
 
+@by_name
 @dataclass(frozen=True)
 class Descent:
     """Plain gradient descent with a fixed `step`; iteration k is at t = k step.

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow._checks import number, one_of
+from reluflow._checks import by_name, number, one_of
 from reluflow.kernels import aside as ka
 from reluflow.kernels import control as kn
 from reluflow.kernels import coupled
@@ -34,6 +34,7 @@ WAYPOINTS = 24  # frames kept inside a jump
 EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 
 
+@by_name
 @dataclass(frozen=True)
 class Flow:
     """Gradient flow to relative tolerance `rtol`; outputs and event times are right to 100 rtol away from

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow._checks import as_finite, whole
+from reluflow._checks import as_finite, by_name, whole
 
 LOG_MAX = 300.0  # e^{2 * 300} still has room below the largest float64
 LOG_MIN = -1e6
 
 
+@by_name
 @dataclass(frozen=True, eq=False)
 class Params:
     """Weights `w` (width, dim) and `a` (width,), each row times e^`log_scale` (a number, or one per neuron).
@@ -102,6 +103,7 @@ def _draw(width, dim, seed):
     return width, dim, np.random.default_rng(seed)
 
 
+@by_name
 def balanced(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, signs=None) -> Params:
     """Gaussian rows g_j with a_j = s_j |w_j|, both layers times e^`log_scale`; `signs` fixes the s_j instead of
     drawing them."""
@@ -111,6 +113,7 @@ def balanced(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, sign
     return Params(g, s * np.linalg.norm(g, axis=1), log_scale=log_scale)
 
 
+@by_name
 def gaussian(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, log_scale_a: float | None = None) -> Params:
     """Independent standard normal entries in both layers, times e^`log_scale` (the output layer times
     e^`log_scale_a`)."""
@@ -119,6 +122,7 @@ def gaussian(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, log_
     return Params(w, rng.normal(size=width), log_scale=log_scale, log_scale_a=log_scale_a)
 
 
+@by_name
 def fixed_output(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, signs=None) -> Params:
     """Gaussian rows times e^`log_scale` with output weights +-1/width, for training the first layer alone.
 
@@ -131,6 +135,7 @@ def fixed_output(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, 
     return Params(w, s / width, log_scale=log_scale, log_scale_a=0.0)
 
 
+@by_name
 def arrays(w, a, log_scale: float = 0.0, log_scale_a: float | None = None) -> Params:
     """Given weights `w` (width, dim) and `a` (width,), times e^`log_scale` (the output layer times e^`log_scale_a`)."""
     return Params(w, a, log_scale=log_scale, log_scale_a=log_scale_a)

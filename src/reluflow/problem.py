@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reluflow._checks import number, one_of
+from reluflow._checks import by_name, number, one_of
 from reluflow.data.core import Data
 from reluflow.init import Params
 
@@ -16,6 +16,7 @@ LOSSES = {"square": 0, "logistic": 1, "logistic2": 2, "exponential": 3}
 TAILED = ("logistic", "logistic2", "exponential")
 
 
+@by_name
 @dataclass(frozen=True)
 class LeakyReLU:
     """s(z) = z for z > 0 and slope * z below; `at_zero` is the derivative at 0 that descent uses (flows resolve it
@@ -31,11 +32,13 @@ class LeakyReLU:
         object.__setattr__(self, "at_zero", at_zero)
 
 
+@by_name
 def ReLU(at_zero: float = 0.0) -> LeakyReLU:
     """max(z, 0), with derivative `at_zero` at 0 in descent (0 by default; Kou et al. use 1)."""
     return LeakyReLU(0.0, at_zero)
 
 
+@by_name
 @dataclass(frozen=True, eq=False)
 class Problem:
     """f(x) = sum_j a_j s(<w_j, x>) trained on `data` from `init`.

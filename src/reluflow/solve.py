@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow._checks import as_finite, number, whole
+from reluflow._checks import as_finite, by_name, number, whole
 from reluflow.clock import clock_for
 from reluflow.descent import Descent
 from reluflow.descent import run as run_descent
@@ -26,6 +26,7 @@ from reluflow.stepped import run as run_stepped
 _UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
 
+@by_name
 @dataclass(frozen=True)
 class Save:
     """What a Solution keeps: frames at `times`, or at most `frames` of the run's own steps, within `memory`."""
@@ -51,6 +52,7 @@ class Save:
         return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
+@by_name
 @dataclass(frozen=True)
 class Limits:
     """When to give up: steps (tried ones), events, seconds of wall time (None: no limit)."""
@@ -66,6 +68,7 @@ class Limits:
             number("seconds", self.seconds, rule="positive", ok=lambda v: v > 0, hint="leave it out for no limit")
 
 
+@by_name
 def solve(
     problem: Problem,
     method: Flow | Descent | None = None,

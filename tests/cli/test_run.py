@@ -210,23 +210,6 @@ def test_data_given_for_an_experiment_are_told_from_it(here, capsys, command):
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("quiet", [False, True])
-def test_a_wait_before_the_first_step_is_explained(monkeypatch, quiet):
-    import io
-    import time
-
-    from rich.console import Console
-
-    from reluflow.cli import _show
-
-    screen = Console(file=io.StringIO(), force_terminal=True, width=100)
-    monkeypatch.setattr(_show, "console", lambda stderr=False: screen)
-    monkeypatch.setattr(_show, "PATIENCE", 0.02)
-    with _show.progress("my", quiet=quiet):
-        time.sleep(0.5)
-    assert ("compiles its kernels" in screen.file.getvalue()) is not quiet
-
-
 def test_too_little_memory_is_a_sentence(here, capsys, monkeypatch):
     def run(self, progress=None):
         raise MemoryError("Unable to allocate 8.51 MiB for an array")

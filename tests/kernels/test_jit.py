@@ -37,6 +37,13 @@ def test_an_entry_takes_in_its_parts_and_they_are_not_emitted(norm):
     assert not any("square" in name for name in defined), "both parts are pasted in"
 
 
+def test_a_compilation_is_told_once(norm, monkeypatch, caplog):
+    monkeypatch.setattr(_jit.EntryCompiler, "told", False)
+    norm(np.zeros(2))
+    norm(np.zeros(2, np.float32))
+    assert [(r.name, r.levelname, r.message) for r in caplog.records] == [("reluflow", "WARNING", _jit.TOLD)]
+
+
 def test_infinity_and_nan_are_kept(norm):
     assert norm(np.array([1.0, np.inf])) == np.inf
     assert np.isnan(norm(np.array([1.0, np.nan])))

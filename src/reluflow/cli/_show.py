@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 EXPECTED = ("ValueError", "TypeError", "OSError", "ImportError", "SolveError", "KeyError")
-PATIENCE = 5.0  # seconds without a first step after which a person wonders
 
 
 def console(stderr: bool = False) -> Console:
@@ -62,20 +60,12 @@ def pairs() -> Table:
 
 @contextmanager
 def progress(what: str, quiet: bool = False):
-    """Yields a callback for `rf.solve`; a bar with rate and time left appears once a second has passed.
-
-    Before the first step the kernels may have to be compiled, and nothing can be told of that: a line says so.
-    """
+    """Yields a callback for `rf.solve`; a bar with rate and time left appears once a second has passed."""
     began, bar = time.perf_counter(), None
     quiet = quiet or not console(stderr=True).is_terminal  # a log file wants no bars
-    wait = threading.Timer(PATIENCE, _compiling)
-    wait.daemon = True
-    if not quiet:
-        wait.start()
 
     def tell(now):
         nonlocal bar
-        wait.cancel()
         if quiet or time.perf_counter() - began < 1.0:
             return
         if bar is None:
@@ -89,13 +79,8 @@ def progress(what: str, quiet: bool = False):
     try:
         yield tell
     finally:
-        wait.cancel()
         if bar is not None:
             bar.stop()
-
-
-def _compiling() -> None:
-    console(stderr=True).print("[dim]No step yet: the first run ever compiles its kernels, about a minute.[/dim]")
 
 
 def _time(log_t: float) -> str:

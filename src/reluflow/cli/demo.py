@@ -38,8 +38,6 @@ def demo(out: Out = Path("demo"), log_scale: Scale = LOG_SCALE, json_: Json = Fa
         console.print()
         console.print(f"[bold]One network from e^{log_scale:,.0f} to its limit[/bold]")
         console.print("[dim]60 ReLU neurons, two points, gradient flow until nothing moves[/dim]")
-        if not _compiled():
-            console.print("[dim]The first run ever compiles its kernels, about a minute; later ones do not.[/dim]")
         console.print()
     film, five, facts, files, seconds = _make(out, log_scale, quiet=json_)
     if json_:
@@ -121,16 +119,6 @@ def short(experiment) -> str:
         "method": {k: experiment["method"][k] for k in ("kind", "rtol")},
     }
     return _toml.write(tables) + "\n"
-
-
-def _compiled() -> bool:
-    """Whether numba has kernels of this package in its cache."""
-    import os
-
-    folders = [Path(__file__).parents[1] / "kernels" / "__pycache__"]
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        folders = [Path(os.environ["NUMBA_CACHE_DIR"])]
-    return any(next(folder.rglob("*.nbi"), None) is not None for folder in folders if folder.is_dir())
 
 
 def _stages(names: list[str], quiet: bool):

@@ -10,6 +10,7 @@ halves the time they take to compile.
 """
 
 import gc
+import logging
 
 import numba
 from numba.core.codegen import JITCodeLibrary
@@ -18,6 +19,9 @@ from numba.core.compiler import Compiler
 # Room between small arrays. A vectorised loop first looks whether what it writes starts close behind what it reads, and
 # takes the scalar way if so, which rounds differently: two arrays must never be neighbours by chance.
 APART = 64
+
+
+TOLD = "reluflow compiles its kernels, once on this machine: half a minute to a minute."
 
 
 class Part(JITCodeLibrary):
@@ -48,8 +52,13 @@ class PartCompiler(Compiler):
 
 
 class EntryCompiler(Compiler):
+    told = False
+
     def compile_extra(self, func):
-        """Without the collector of cycles: a compiler makes millions of objects and keeps most of them."""
+        """Says once that it works, which takes a while. Without the collector of cycles: most objects are kept."""
+        if not EntryCompiler.told:
+            EntryCompiler.told = True
+            logging.getLogger("reluflow").warning(TOLD)
         collecting = gc.isenabled()
         gc.disable()
         try:
