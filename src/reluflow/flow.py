@@ -97,7 +97,7 @@ class Machine:
         stiff = problem.loss == "square" and problem.train == "both" and self.n <= ks.MOST
         self.stiff = ks.stiff(self.n if stiff else 0, self.size)
         if problem.train == "both" and self.m * self.big * self.r > BLAS_ABOVE:
-            self.window = kw.window(self.pk.gram, self.m, self.r, self.size)
+            self.window = kw.window(self.pk.gram, self.m, self.r, self.n, self.size)
 
     def restore(self, clock: float, step: float, y: np.ndarray, code: np.ndarray):
         """Puts a checkpoint back."""
@@ -340,6 +340,14 @@ def _work(m: int, big: int, r: int, n: int) -> Work:
         base=np.zeros(big),
         acc=np.zeros((2, big)),
         e2c=np.zeros(m),
+        probe_jump=np.zeros(big),
+        probe_base=np.zeros(big),
+        noise=np.zeros(big),
+        who=np.zeros(m * (big + 1), np.int64),
+        where=np.zeros(m * (big + 1), np.int64),
+        poly=np.zeros(7),
+        size=np.zeros(m),
+        nu=np.zeros(max(1, min(big, r))),
     )
 
 

@@ -1,8 +1,8 @@
 """How every kernel is compiled: NaN and infinity kept, sums free to be reordered for SIMD, entries cached on disk.
 
 `entry` marks what Python calls, and is stored with all it calls inside; `inner` what only kernels call, which needs
-neither a way in from Python nor a place on disk; `glue` what is pasted into its caller, where the count of references
-to its arguments would take longer than its arithmetic.
+neither a way in from Python nor a place on disk; `making` an inner function that makes arrays; `glue` what is pasted
+into its caller. Only `making` counts references to arrays, which would take as long as the arithmetic elsewhere.
 
 Numba optimises a function together with all it calls and turns both into machine code, then does so again for whatever
 calls it. Here an inner function stays as numba first writes it down, and only entries are optimised and emitted, which
@@ -69,9 +69,10 @@ class EntryCompiler(Compiler):
 
 
 _OPTIONS = dict(error_model="numpy", nogil=True, fastmath={"reassoc", "contract"})
-ENTRY = dict(cache=True, pipeline_class=EntryCompiler, **_OPTIONS)
+ENTRY = dict(cache=True, pipeline_class=EntryCompiler, _nrt=False, **_OPTIONS)
 INNER = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=PartCompiler, **_OPTIONS)
 
 entry = numba.njit(**ENTRY)
-inner = numba.njit(**INNER)
+inner = numba.njit(_nrt=False, **INNER)
+making = numba.njit(_nrt=True, **INNER)
 glue = numba.njit(inline="always", **_OPTIONS)

@@ -5,7 +5,7 @@ neurons at w = 0, jumps over frozen phases, and looking at stored states.
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, entry, inner
+from reluflow.kernels._jit import APART, entry, inner, making
 from reluflow.kernels.control import CHECKED, CLOCK, EV_USED, LOSS0, ORIGIN, REST, STEP
 from reluflow.kernels.field import ASLEEP, DEAD, OFF, ON, PINNED, SQUARE, field, log_loss
 from reluflow.kernels.frozen import jump
@@ -17,7 +17,7 @@ from reluflow.kernels.step import velocity
 START, RESTORE, AT_ORIGIN, JUMP, LOOK = 0, 1, 2, 3, 4
 
 
-@inner
+@making
 def at_start(pk, st, wk, noises, ev, ci, cf):
     """Bits at t = 0 from the signs of <q_j, e_k>; neurons starting on a surface are resolved."""
     m, big = st.bits.shape
@@ -98,7 +98,7 @@ def first_step(pk, st, v, wk, cf):
     cf[STEP] = 0.1 / top if top > 0.0 else 1.0
 
 
-@inner
+@making
 def look(pk, st, clock, y, code, wk, v, f, logs, bits):
     """Outputs, log loss and bits (slid ones with their value) of stored states, one row each."""
     m, big = st.bits.shape

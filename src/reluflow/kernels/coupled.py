@@ -9,7 +9,7 @@ step is bounded by stability rather than by its error, `stiff` offers an implici
 import numpy as np
 
 from reluflow.kernels import slide, stiff
-from reluflow.kernels._jit import APART, entry, inner
+from reluflow.kernels._jit import entry, inner
 from reluflow.kernels.control import (
     ASIDE,
     CHECKED,
@@ -172,13 +172,7 @@ def burst(
     m, big = st.bits.shape
     r = pk.e.shape[1]
     room = m * (big + 2)
-    noises = np.empty(big + APART)[:big]
-    who, where = (
-        np.empty(m * (big + 1) + APART, np.int64)[: m * (big + 1)],
-        np.empty(m * (big + 1) + APART, np.int64)[: m * (big + 1)],
-    )
-    poly = np.empty(7 + APART)[:7]
-    q0 = np.empty(m + APART)[:m]
+    noises, who, where, poly, q0 = wk.noise, wk.who, wk.where, wk.poly, wk.size
     taken = 0
     idle = 0
     fresh_field = True

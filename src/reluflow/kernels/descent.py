@@ -14,11 +14,10 @@ problems use matrix products for the two sums over data and dimensions instead.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from reluflow.kernels._jit import ENTRY, INNER, glue, inner
-from reluflow.kernels.field import EXPONENTIAL, LOGISTIC2, OFF, ON, PINNED, SQUARE
+from reluflow.kernels._jit import entry, glue, inner
+from reluflow.kernels.field import EXPONENTIAL, LOGISTIC2, OFF, ON, PINNED, SQUARE, times
 from reluflow.kernels.slide import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
 
 RUNNING, REACHED, STATIONARY, FLUSH, NOT_FINITE, DRAW = 0, 1, 2, 3, 4, 5
@@ -132,15 +131,6 @@ def batch_of(task, ci):
     per_epoch = (n + task.batch - 1) // task.batch
     at = (ci[ITER] % per_epoch) * task.batch
     return (ci[ITER] // per_epoch - ci[EPOCH]) * n + at, min(task.batch, n - at)
-
-
-def _times(a, b, out):
-    """out = a b."""
-    np.dot(a, b, out)
-
-
-# Called from kernels that count no references, too: `np.dot` needs them counted.
-times = numba.njit(_nrt=True, **INNER)(_times)
 
 
 @glue
@@ -400,6 +390,5 @@ def _burst(task, st, ci, budget, blas, saves, order, xbuf, flat, turn, ubuf, ab,
     return RUNNING
 
 
-# Nothing is allocated here, so that references need not be counted, which takes longer than the arithmetic.
-burst = numba.njit(_nrt=False, **ENTRY)(_burst)
-burst32 = numba.njit(_nrt=False, **ENTRY)(_burst)
+burst = entry(_burst)
+burst32 = entry(_burst)

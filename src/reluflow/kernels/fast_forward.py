@@ -9,11 +9,10 @@ them.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from reluflow.kernels import descent as kd
-from reluflow.kernels._jit import ENTRY, inner
+from reluflow.kernels._jit import entry, inner
 from reluflow.kernels.descent import ITER, LAST, MODE, NODES, NODING, PENDING, RUNNING, STEPPING, TOP, due, label
 from reluflow.kernels.jump import (
     EARLY,
@@ -345,4 +344,4 @@ def _forward(task, st, ci, budget, blas, saves, w, room, ahead, reach):
 
 
 # Nothing is allocated here, so that references need not be counted: that took half of the time.
-forward = numba.njit(_nrt=False, **ENTRY)(_forward)
+forward = entry(_forward)

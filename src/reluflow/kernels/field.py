@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.kernels._jit import APART, inner
+from reluflow.kernels._jit import APART, inner, making
 
 SQUARE, LOGISTIC, LOGISTIC2, EXPONENTIAL = 0, 1, 2, 3
 BLAS_ABOVE = 100_000
@@ -56,6 +56,20 @@ class Work(NamedTuple):
     base: np.ndarray  # (S,) B_k / e^G
     acc: np.ndarray  # (2, S)
     e2c: np.ndarray  # (m,) e^{2 c_j} of the state last looked at
+    probe_jump: np.ndarray  # (S,) F_k and B_k of a probe
+    probe_base: np.ndarray
+    noise: np.ndarray  # (S,) rounding of the forces
+    who: np.ndarray  # (m (S + 1),) pairs of neuron and surface that may have met
+    where: np.ndarray
+    poly: np.ndarray  # (7,) a coordinate over a step
+    size: np.ndarray  # (m,) |q_j|
+    nu: np.ndarray  # (kmax,) multipliers of the held surfaces
+
+
+@making
+def times(a, b, out):
+    """out = a b; `np.dot` needs references counted."""
+    np.dot(a, b, out)
 
 
 @inner
@@ -87,7 +101,7 @@ def outputs(pk, y, bits, code, dead, wk):
     r = pk.e.shape[1]
     blas = m * big * r > BLAS_ABOVE
     if blas:
-        np.dot(y[: m * r].reshape(m, r), pk.e.T, wk.u)
+        times(y[: m * r].reshape(m, r), pk.e.T, wk.u)
     acc = wk.acc
     for k in range(big):
         acc[0, k] = 0.0
@@ -155,7 +169,7 @@ def drive(pk, f, g):
     return top
 
 
-@inner
+@making
 def log_loss(pk, f):
     """log of the loss; -inf for a perfect square-loss fit."""
     n = f.size
@@ -205,7 +219,7 @@ def pulls(pk, bits, code, dead, slid, basis, jump, base, wk):
         for j in range(m):
             for k in range(big):
                 wk.coef[j, k] = 0.0 if (code[j, k] & 3) >= SLID or dead[j] != 0 else bits[j, k] * jump[k] + base[k]
-        np.dot(wk.coef, pk.e, wk.free)
+        times(wk.coef, pk.e, wk.free)
     D, free = wk.pull, wk.free
     for j in range(m):
         if not blas:
@@ -358,7 +372,7 @@ def stiffness(pk, y, s, bits, code, dead, slid, basis, probe, wk):
     m, big = bits.shape
     r = pk.e.shape[1]
     n = probe.size
-    jump, base = np.empty(big + APART)[:big], np.empty(big + APART)[:big]
+    jump, base = wk.probe_jump, wk.probe_base
     per_surface(pk, probe, jump, base)
     pulls(pk, bits, code, dead, slid, basis, jump, base, wk)
     acc = wk.acc

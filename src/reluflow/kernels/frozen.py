@@ -16,7 +16,7 @@ b changes sign at Z^2 = -M/P; the neuron's size reaches e^C where P^2 W^2 + 2 (|
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, inner
+from reluflow.kernels._jit import APART, inner, making
 from reluflow.kernels.control import CLOCK, EV_USED, N_EVENTS, N_JUMP_EVENTS, NEAREST
 from reluflow.kernels.field import ON, SLID, SQUARE
 from reluflow.kernels.locate import norm_q
@@ -93,7 +93,7 @@ def size_root(P, M, perp2, log_ratio):
     return max(0.0, 0.5 * np.log((half + np.sqrt(disc)) / (P * P)))
 
 
-@inner
+@making
 def follow(pk, st, j, t0, t1, c_stop, force, wk, noises, ev, ci, cf, D, perp, reach):
     """Neuron j from time t0 to t1, or until its log size is c_stop (inf: never): the time reached.
 
@@ -239,7 +239,7 @@ def back_on_invariant(st, j, m, r):
             st.y[i] *= factor
 
 
-@inner
+@making
 def jump(pk, st, cf, ci, span, order, wk, v, noises, ev):
     """Passive neurons under the present drive, resting ones untouched. `span` is (t0, t1, log size that ends it, log
     size below which a neuron is passive, G of the drive).

@@ -3,7 +3,7 @@
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, inner
+from reluflow.kernels._jit import APART, inner, making
 from reluflow.kernels.control import CLOCK, EV_USED, N_EVENTS, NEAREST, ORIGIN
 from reluflow.kernels.field import DEAD, FRESH, OFF, ON, SLID, fill
 from reluflow.kernels.locate import norm_q, normal_rate, speed
@@ -25,7 +25,7 @@ def record(ev, ci, cf, j, k, kind, unique):
     ci[N_EVENTS] += 1
 
 
-@inner
+@making
 def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, sure):
     """Resolves neuron j on its marked surfaces and records what changed."""
     _m, big = st.bits.shape
@@ -64,7 +64,7 @@ def settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, sure):
             ci[ORIGIN] = j + 1
 
 
-@inner
+@making
 def at_event(pk, st, v, q0, pj, pk_, side, wk, noises, ev, ci, cf):
     """Resolves everything that happens at this instant. (pj, pk_, side) is what was located: side -1 crossing or
     sign, 0/1/2/3 release.

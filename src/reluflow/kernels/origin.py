@@ -6,7 +6,7 @@ Reached only while sliding, or started at; what follows is not unique in general
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, inner
+from reluflow.kernels._jit import APART, inner, making
 from reluflow.kernels.control import ORIGIN
 from reluflow.kernels.field import ASLEEP, FRESH, OFF, ON, PINNED, SLID, fill
 from reluflow.kernels.meet import record, settle_surfaces
@@ -38,7 +38,7 @@ def rest_if_held(pk, st, ev, ci, cf):
         fall_asleep(pk, st, j, ev, ci, cf)
 
 
-@inner
+@making
 def leave_origin(pk, st, j, way, wk, noises, ev, ci, cf):
     """From w_j = 0: a ray z with s D(z) along z, found by going uphill on s sum_i g_i s(<z, x_i>) from `way`. Never
     unique.
@@ -106,7 +106,7 @@ def leave_origin(pk, st, j, way, wk, noises, ev, ci, cf):
     rest_if_held(pk, st, ev, ci, cf)
 
 
-@inner
+@making
 def wake(pk, st, wk, noises, ev, ci, cf):
     """Neurons resting at w = 0 go on when the drive opens a way; True if one did."""
     m = st.sign.size

@@ -14,7 +14,7 @@ data): it counts as off.
 
 import numpy as np
 
-from reluflow.kernels._jit import APART, inner
+from reluflow.kernels._jit import APART, inner, making
 from reluflow.kernels.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, fill
 
 # How a surface came to be resolved.
@@ -112,7 +112,7 @@ def margins(pk, st, wk, noises, out):
     m, big = st.bits.shape
     r = pk.e.shape[1]
     worst, wj, wk_, wside = 1.0, -1, -1, 0
-    nu = np.empty(st.basis.shape[1] + APART)[: st.basis.shape[1]]
+    nu = wk.nu
     for j in range(m):
         if st.slid[j] == 0 or st.dead[j] != 0:
             continue
@@ -198,7 +198,7 @@ def project(st, y, j, r):
             y[j * r + i] -= dot * st.basis[j, p, i]
 
 
-@inner
+@making
 def box_qp(G, p, lower, upper, n):
     """Minimises (1/2) n'Gn - p'n over the box, starting from n.
 
@@ -301,7 +301,7 @@ def fails(G, p, lower, upper, n, place, k):
     return -1
 
 
-@inner
+@making
 def resolve(pk, st, j, mark, wk, noises):
     """Decides the bits of neuron j on its marked surfaces; returns (unique?, distance from a bifurcation).
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.kernels._jit import APART, inner
+from reluflow.kernels._jit import APART, inner, making
 from reluflow.kernels.field import SLID, copy, field, fill
 from reluflow.kernels.slide import out_of_held
 
@@ -111,7 +111,7 @@ def backsolve(M, pivot, x):
         x[a] /= M[a, a]
 
 
-@inner
+@making
 def columns(pk, st, y, wk, sf):
     """Fills V, J and K at y; expects wk.u and wk.e2c there."""
     m = st.sign.size

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, entry, inner
+from reluflow.kernels._jit import entry, inner
 from reluflow.kernels.control import (
     CHECKED,
     CK_USED,
@@ -45,7 +45,7 @@ from reluflow.kernels.control import (
     WAIT,
 )
 from reluflow.kernels.coupled import calm, resting, write_row
-from reluflow.kernels.field import ASLEEP, FRESH, ON, SLID, copy, drive, per_surface, stiffness
+from reluflow.kernels.field import ASLEEP, FRESH, ON, SLID, copy, drive, per_surface, stiffness, times
 from reluflow.kernels.locate import LEFT, norm_q
 from reluflow.kernels.pack import all_apart
 from reluflow.kernels.step import clock_shift, velocity
@@ -99,13 +99,14 @@ class Window(NamedTuple):
     dead: np.ndarray
     u0: np.ndarray
     rate: np.ndarray  # (2, S) rates of the outputs
+    f: np.ndarray  # (n,) outputs on the way
     tmp: np.ndarray
     stretch: np.ndarray  # (1,) largest eigenvalue of the Gram matrix: |sum_k c_k e_k|^2 over sum_k c_k^2
     scratch: Scratch
 
 
-def window(gram: np.ndarray, m: int, r: int, size: int) -> Window:
-    """Empty arrays for m neurons in r dimensions."""
+def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
+    """Empty arrays for m neurons in r dimensions and n data."""
     S = gram.shape[0]
     pair = lambda: np.zeros((NODES, 2, S))
     one = lambda: np.zeros((NODES, S))
@@ -153,6 +154,7 @@ def window(gram: np.ndarray, m: int, r: int, size: int) -> Window:
         dead=np.zeros(m, np.int64),
         u0=np.zeros((m, S)),
         rate=np.zeros((2, S)),
+        f=np.zeros(n),
         tmp=np.zeros(size),
         stretch=stretch,
         scratch=all_apart(scratch),
@@ -197,7 +199,7 @@ def first_guess(pk, st, clock, H, win, wk, f):
     m, big = st.bits.shape
     r = pk.e.shape[1]
     fac = np.exp(drive(pk, wk.f, wk.g) + clock_shift(pk, clock))
-    np.dot(wk.pull, pk.e.T, win.C[0])
+    times(wk.pull, pk.e.T, win.C[0])
     for part in range(2):
         for k in range(big):
             win.rate[part, k] = 0.0
@@ -290,8 +292,7 @@ def relax(pk, st, clock, H, win, wk, noises, ev, ci, cf, u0, unit):
     """
     m, big = st.bits.shape
     used, seen, nearest = ci[EV_USED], ci[N_EVENTS], cf[NEAREST]
-    n = pk.alpha.size
-    f = np.empty(n + APART)[:n]
+    f = win.f
     both = False
     for k in range(big):
         both = both or pk.opposite[k] == 1
@@ -313,7 +314,7 @@ def relax(pk, st, clock, H, win, wk, noises, ev, ci, cf, u0, unit):
                 for k in range(big):
                     off = (st.code[j, k] & 3) >= SLID or st.dead[j] != 0
                     win.C[i, j, k] = 0.0 if off else st.bits[j, k] * win.F[i, k] + win.B[i, k]
-            np.dot(win.C[i], pk.gram, win.V[i])
+            times(win.C[i], pk.gram, win.V[i])
         for l in range(NODES):
             win.energy[l] = 0.0
             win.energy[NODES + l] = 0.0
@@ -373,7 +374,7 @@ def relax(pk, st, clock, H, win, wk, noises, ev, ci, cf, u0, unit):
                     for l in range(NODES):
                         total += (2 * l + 1) * LEGENDRE[l, node] * win.moments[l, part, k]
                     wk.acc[part, k] = total
-            for i in range(n):
+            for i in range(f.size):
                 k = pk.surf[i]
                 a = pk.alpha[i]
                 f[i] = a * wk.acc[0, k] if a > 0 else a * ((1.0 + pk.slope) * wk.acc[1, k] - wk.acc[0, k])
@@ -398,7 +399,7 @@ def finish(pk, st, clock, H, win):
     """Takes every neuron from its last event, or the start, to the end of the stretch."""
     m = st.sign.size
     r = pk.e.shape[1]
-    np.dot(win.theta, pk.e, win.move)
+    times(win.theta, pk.e, win.move)
     for j in range(m):
         if st.dead[j] != 0:
             continue
