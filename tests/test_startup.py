@@ -13,24 +13,26 @@ print(rf.solve(problem, rf.Flow(rtol=1e-8), t1=30.0).loss[-1])
 """
 
 
-def best(command: list[str], tries: int) -> float:
-    """The shortest wall time of a command: what it costs when nothing else runs."""
-    took = []
+def best(command: list[str], tries: int, enough: float = 0.0) -> float:
+    """The shortest wall time of a command, what it costs when nothing else runs; no more tries once it is `enough`."""
+    took = float("inf")
     for _ in range(tries):
         began = time.perf_counter()
         subprocess.run(command, check=True, capture_output=True)
-        took.append(time.perf_counter() - began)
-    return min(took)
+        took = min(took, time.perf_counter() - began)
+        if took < enough:
+            break
+    return took
 
 
-def help_seconds(tries: int) -> float:
-    return best([sys.executable, "-m", "reluflow", "--help"], tries)
+def help_seconds(tries: int, enough: float) -> float:
+    return best([sys.executable, "-m", "reluflow", "--help"], tries, enough)
 
 
-def first_seconds(tries: int) -> float:
+def first_seconds(tries: int, enough: float) -> float:
     command = [sys.executable, "-c", FIRST]
     subprocess.run(command, check=True, capture_output=True)  # whatever must be compiled is cached now
-    return best(command, tries)
+    return best(command, tries, enough)
 
 
 def test_help_imports_nothing_heavy():
@@ -53,11 +55,12 @@ def test_importing_imports_nothing_heavy():
 
 def test_help_and_first_result_come_soon_even_under_load():
     # Three times the promise: other tests run beside this one.
-    assert help_seconds(3) < 0.9
-    assert first_seconds(2) < 7.5
+    assert help_seconds(3, 0.9) < 0.9
+    assert first_seconds(2, 7.5) < 7.5
 
 
 @pytest.mark.exhaustive
 def test_help_within_300_ms_and_first_result_within_2500_ms():
-    assert help_seconds(7) < 0.3
-    assert first_seconds(5) < 2.5
+    # Beside other tests it may take a while until nothing else runs for a moment.
+    assert help_seconds(40, 0.3) < 0.3
+    assert first_seconds(20, 2.5) < 2.5
