@@ -125,3 +125,20 @@ def test_a_type_error_inside_is_its_own():
     with pytest.raises((TypeError, ValueError)) as caught:
         rf.Flow(rtol=Odd())
     assert "takes" not in str(caught.value)
+
+
+def test_names_that_others_use_are_understood():
+    for call, name in (
+        (lambda: rf.Descent(lr=0.05), "step"),
+        (lambda: rf.solve(problem(), t_max=5.0), "t1"),
+        (lambda: rf.init.balanced(hidden=4, dim=2), "width"),
+        (lambda: rf.data.from_csv("none.csv", target="y"), "label"),
+        (lambda: rf.compare(problem(), lr=0.1, t1=1.0), "step"),
+    ):
+        with pytest.raises(TypeError, match=rf"did you mean `{name}`\?"):
+            call()
+
+
+def test_a_method_where_its_step_is_wanted_is_told():
+    with pytest.raises(TypeError, match=r"`step` must be a number, got a Descent: give `step=0.05`"):
+        rf.compare(problem(), rf.Descent(step=0.05), t1=1.0)

@@ -361,3 +361,9 @@ def test_of_two_saves_to_one_path_the_second_is_told(sol, tmp_path, monkeypatch)
         sol.save(tmp_path / "run")
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
     assert repr(rf.load(tmp_path / "run")) == repr(sol)
+
+
+def test_a_sweeps_folder_is_told_from_a_run(tmp_path):
+    (tmp_path / "experiment.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"got that of a sweep: open it with `reluflow.sweep.load`"):
+        rf.load(tmp_path)

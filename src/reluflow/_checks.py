@@ -11,6 +11,17 @@ import numpy as np
 
 T = TypeVar("T")
 
+# What others call our arguments.
+ALSO = {
+    "step": ("lr", "learning_rate", "eta", "step_size", "dt"),
+    "t1": ("t_max", "tmax", "t_end", "time", "steps", "t_final"),
+    "width": ("m", "hidden", "neurons", "h"),
+    "dim": ("d", "features", "input_dim"),
+    "rtol": ("tol", "atol", "eps", "precision"),
+    "label": ("target", "y", "labels", "target_column"),
+    "init": ("params", "weights", "theta"),
+}
+
 MOST = 400  # letters of another's words in a sentence
 
 
@@ -103,11 +114,13 @@ def _misfit(name: str, signature: inspect.Signature, args: tuple, more: dict) ->
     known = [p for p in signature.parameters if p != "self"]
     takes = f"`{name}` takes {', '.join(f'`{p}`' for p in known)}"
     count = len(args) - ("self" in signature.parameters)
+    free = [p for p in known[count:] if p not in more]
+    missing = [p for p in free if signature.parameters[p].default is inspect.Parameter.empty]
     for word in more:
         if word not in known:
-            close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
+            other = next((p for p in free if word.lower() in ALSO.get(p, ())), None)
+            close = [other] if other else difflib.get_close_matches(word.lower(), free, n=1, cutoff=0.5) or missing
             return f"{takes}, got `{word}`: " + (f"did you mean `{close[0]}`?" if close else "leave it out.")
-    for word in known[count:]:
-        if word not in more and signature.parameters[word].default is inspect.Parameter.empty:
-            return f"`{name}` needs `{word}`, got nothing for it: write `{name}({word}=...)`."
+    if missing:
+        return f"`{name}` needs `{missing[0]}`, got nothing for it: write `{name}({missing[0]}=...)`."
     return f"{takes}, got {count} values before the named ones: name each once."

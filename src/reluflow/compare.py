@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from reluflow._checks import number, whole
+from reluflow._checks import by_name, number, whole
 from reluflow.descent import Descent
 from reluflow.flow import Flow
 from reluflow.phases import Phase, Phases
@@ -166,6 +166,7 @@ def _flipped(sol: Solution) -> np.ndarray:
 
 
 @whole_runs()
+@by_name
 def compare(
     problem: Problem,
     step: float,
@@ -184,6 +185,8 @@ def compare(
     """
     tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
     points = whole("points", points, least=2, hint="the start and the end are always among them")
+    if isinstance(step, Descent):
+        raise TypeError(f"`step` must be a number, got a Descent: give `step={step.step:g}`.")
     method = Descent(step)
     descent = solve(problem, method, t1, limits=limits, progress=progress)
     flow = solve(problem, Flow(rtol), t1, limits=limits, progress=progress)

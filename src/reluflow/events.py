@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 KINDS = ("on", "off", "slide", "release_on", "release_off", "dead", "sign", "origin")
+COLUMNS = ("t", "log_t", "neuron", "datum", "kind", "unique")
+SHOWN = 10  # rows that are printed
 # A row on the far side of a shared hyperplane sees the same event the other way round.
 MIRROR = np.array([1, 0, 2, 4, 3, 5, 6, 7])
 
@@ -38,6 +40,24 @@ class Events:
         """How many of each kind, kinds without any left out."""
         found = np.bincount(self.code, minlength=len(KINDS))
         return {name: int(k) for name, k in zip(KINDS, found, strict=True) if k}
+
+    def to_pandas(self):
+        """The rows as a `pandas.DataFrame`, kinds by name."""
+        import pandas as pd
+
+        return pd.DataFrame({name: getattr(self, name) for name in COLUMNS})
+
+    def __str__(self) -> str:
+        """How many of each kind, and the first rows."""
+        lines = [repr(self)]
+        if len(self):
+            lines.append(f"{'t':>14}  neuron  datum  kind")
+        for t, log_t, j, i, kind in zip(*(c[:SHOWN] for c in (self.t, self.log_t, self.neuron, self.datum, self.kind))):
+            when = f"{t:.8g}" if np.isfinite(t) else f"e^{log_t:.8g}"
+            lines.append(f"{when:>14}  {j:>6}  {i if i >= 0 else '':>5}  {kind}")
+        if len(self) > SHOWN:
+            lines.append(f"... {len(self) - SHOWN} more: `.to_pandas()` has all")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{k} {name}" for name, k in self.counts().items())

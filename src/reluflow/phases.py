@@ -44,7 +44,10 @@ class Phase:
 
 
 class Phases(tuple):
-    """The phases of a run in order; prints as a table. `phases["plateau"]` picks a kind."""
+    """The phases of a run in order; prints as a table. `phases["plateau"]` picks a kind.
+
+    A last plateau is where a run came to rest with some loss left.
+    """
 
     def __getitem__(self, which):
         if isinstance(which, str):

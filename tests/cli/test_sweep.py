@@ -126,3 +126,12 @@ def test_mistakes_are_one_sentence(here, capsys, monkeypatch, arguments, sentenc
     monkeypatch.setattr(pool, "CONNECT", 0.5)
     assert reluflow(*arguments) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_a_title_is_the_files_own_first_comment_and_never_the_templates(tmp_path):
+    from reluflow.cli.sweep import _title
+    from reluflow.cli.template import template
+
+    for text, title in ((template(), ""), ("# My sweep.\nformat = 1\n", "My sweep"), ("format = 1\n", ""), ("", "")):
+        (tmp_path / "my.toml").write_text(text)
+        assert _title(tmp_path / "my.toml") == title

@@ -69,7 +69,7 @@ def test_another_delimiter(tmp_path):
         (
             "x,y\n1,2\n3,four\n",
             None,
-            r"must be a finite number, got 'four' on line 3, column 2: repair or drop that line\.",
+            r"must be a finite number, got 'four' on line 3, column 2: repair or drop that line; a column of words",
         ),
         ("1,2\n3,nan\n", None, r"must be a finite number, got 'nan' on line 2, column 2"),
         ("1,2\ninf,3\n", None, r"must be a finite number, got 'inf' on line 2, column 1"),

@@ -118,10 +118,12 @@ def _wrote(what: str, path: Path, quiet: bool) -> None:
 
 
 def _title(file: Path) -> str:
-    """The comment that a file starts with, without its full stop."""
+    """The comment that a file starts with, without its full stop; not the template's."""
+    from reluflow.cli.template import HEADER
+
     with open(file, encoding="utf-8") as lines:
         first = next(lines, "").strip()
-    return first.lstrip("# ").removesuffix(".") if first.startswith("#") else ""
+    return first.lstrip("# ").removesuffix(".") if first.startswith("#") and not first.startswith(HEADER) else ""
 
 
 def _folder(file: Path, experiment, over, keep, plan) -> Path:
@@ -250,7 +252,7 @@ def _progress(what: str, quiet: bool):
                 nonlocal page
                 if now.dashboard and now.dashboard != page and not quiet:
                     page = now.dashboard
-                    console.print(f"[dim]{now.workers} workers; watch them at {page}[/dim]")
+                    console.print(f"[dim]{now.workers} worker{'s' * (now.workers != 1)}; watch them at {page}[/dim]")
                 bad = f"{now.failed:,} failed" if now.failed else ""
                 bad += f" {now.unsaved:,} not on disk" if now.unsaved else ""
                 left = "?" if now.left is None else _show.seconds(now.left)

@@ -17,11 +17,12 @@ START: dict[str, dict] = {
     "solve.limits": {},
 }
 COLUMN = 28
+HEADER = "# A reluflow experiment"
 
 
 def template() -> str:
     parts = [
-        "# A reluflow experiment: each table is a call of the Python constructor named beside it, each key one of its\n"
+        f"{HEADER}: each table is a call of the Python constructor named beside it, each key one of its\n"
         "# arguments. Lines that start with #: are defaults or other choices; take the mark away to use one.\n"
         "# Run it with `reluflow run my.toml`; change a value for one run with `--set init.log_scale=-40`.\n"
         "format = 1"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reluflow._checks import plainly, shown, whole
+from reluflow._checks import by_name, plainly, shown, whole
 from reluflow.data.core import Data
 
 # An archive may unpack to this many bytes, or to this many times its size: more is a bomb, not data.
@@ -18,6 +18,7 @@ UNPACKED, RATIO = 2**28, 100
 NAME = 1000  # letters of a name
 
 
+@by_name
 def from_csv(path, label=None, delimiter: str = ",") -> Data:
     """Read one row per line; blank lines and lines that start with # are skipped.
 
@@ -99,7 +100,7 @@ def _numbers(path: Path, line: int, cells: list[str], width: int, delimiter: str
     k = next(k for k, cell in enumerate(cells) if not _is_number(cell) or not math.isfinite(float(cell)))
     raise ValueError(
         f"Every cell of {_called(path)} must be a finite number, got {shown(cells[k].strip())} on line {line}, "
-        f"column {k + 1}: repair or drop that line."
+        f"column {k + 1}: repair or drop that line; a column of words must go, or be numbered (classes as 1 and -1)."
     )
 
 
@@ -135,6 +136,7 @@ def write_csv(data: Data, path) -> None:
     _replace(path, write)
 
 
+@by_name
 def from_npz(path) -> Data:
     """Read arrays `x` (n, d) and `y` (n,), and `name` where there is one."""
     path = _existing(path)

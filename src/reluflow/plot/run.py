@@ -20,9 +20,15 @@ def norms(ax, sol, t=None, **line) -> None:
         ax.plot(t, size[:, j], **{"color": colour, "lw": 0.8, "alpha": 0.7, **line})
 
 
-def directions(ax, sol, t, **line) -> None:
+def directions(ax, sol, t=None, **line) -> None:
     """The angle of w_j in degrees, for data in the plane; turning is drawn without jumps at 180 degrees."""
-    angle = angles(sol.at(np.asarray(t, float)))
+    if sol.problem.data.d != 2:
+        raise ValueError(
+            f"`directions` draws angles in the plane, got data in {sol.problem.data.d} dimensions: "
+            "`rf.observe.alignment` measures directions in any."
+        )
+    t = sol.t if t is None else np.asarray(t, float)
+    angle = angles(sol.at(t))
     for j, colour in enumerate(sign_colours(sol.sign[0])):
         ax.plot(t, angle[:, j], **{"color": colour, "lw": 0.9, "alpha": 0.75, **line})
 
@@ -42,6 +48,11 @@ def log_norms(states) -> np.ndarray:
 
 def function(ax, data, params, grid, *, slope: float = 0.0, neurons: bool = True) -> None:
     """The function of data on a line with a bias column, its points, and one mark per neuron at its kink."""
+    if data.d != 2 or np.any(data.x[:, 1] != 1.0):
+        raise ValueError(
+            f"`function` draws data on a line whose second column is ones, got {data.d} column(s): "
+            "append the ones to one column with `data.with_bias()`."
+        )
     grid = np.asarray(grid, float)
     z = np.column_stack([grid, np.ones_like(grid)]) @ params.w.T
     log_w, log_a = params.log_scales

@@ -56,7 +56,9 @@ class Labels:
         pulls = [np.linalg.norm((data.y * (s * data.y > 0)) @ data.x) for s in (1.0, -1.0)]
         if min(pulls) == 0.0:
             sign = "positive" if pulls[0] == 0.0 else "negative"
-            raise ValueError(f"Labels must have both signs, got none that is {sign}: the paper has two classes.")
+            raise ValueError(
+                f"Labels must have both signs, got none that is {sign}: turn the label of a row round, or add one."
+            )
         self.flip = 1.0 if pulls[0] >= pulls[1] else -1.0
         self.y = self.flip * data.y
         self.plus, self.minus = self._class(1.0), self._class(-1.0)

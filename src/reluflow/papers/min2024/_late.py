@@ -93,7 +93,7 @@ def rate_claims(run: Run) -> list[Claim]:
             f"{1 / run.c.alpha:.3g}; log-log slope {slope:.3f}",
         ),
         Claim(
-            "L tends to 0: log L at the end of the run",
+            "L tends to 0: L at the end of the run",
             run.log_loss[-1],
             "<",
             run.log_loss[start],
@@ -143,9 +143,7 @@ def rank_claims(run: Run, limit: str = "<=") -> list[Claim]:
             1.0,
             at=run.where(*where) if where else None,
         ),
-        Claim(
-            "|W|_F grows without bound: log |W|_F^2 at the end", log_all[-1], ">", log_all[0], log=True, kind="limit"
-        ),
+        Claim("|W|_F grows without bound: |W|_F^2 at the end", log_all[-1], ">", log_all[0], log=True, kind="limit"),
     ]
     note = f"predicted from the two groups: {predicted_rank(run):.6g}"
     limsup = rank[-1] if np.any(late) else np.nan
