@@ -54,10 +54,10 @@ class BiasReport:
             sign = "=" if g.exact else ">="
             linear = "none separates" if g.linear is None else f"{g.linear:.6g}"
             out.append(("margin / |theta|^2, optimum", f"{sign} {g.margin:.9g}; certified <= {g.margin_bound:.9g}"))
-            out.append(("linear hard margin", linear))
             if (p := g.path) is not None:
                 out.append(("  of the run", f"{p.margin[-1]:.9g} (gap {100 * p.gap[-1]:.3g}%)"))
                 out.append(("  KKT residuals", f"{p.stationarity[-1]:.3g}, {p.complementarity[-1]:.3g}"))
+            out.append(("linear hard margin", linear))
         if self.kernel is not None:
             lazy = "lazy" if self.kernel_moved < LAZY else "rich" if self.kernel_moved > RICH else "between"
             out.append(("distance to kernel interpolant", f"{self.kernel_distance:.4g} of the way from f_0"))
