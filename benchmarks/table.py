@@ -115,17 +115,19 @@ def figure2(short):
     share = 200 if short else 3000
     y = problem.data.y
     truth = half_times(rf.solve(problem, rf.Flow(1e-12), t1=30.0), y)
-    off = {
-        name: np.max(np.abs(half_times(rf.solve(problem, method, t1=30.0), y) - truth))
-        for name, method in {"flow": rf.Flow(1e-8), "descent": rf.Descent(STEP)}.items()
-    }
-    ours = best(lambda: rf.solve(problem, rf.Flow(1e-8), t1=30.0))
+
+    def off(method):
+        return np.max(np.abs(half_times(rf.solve(problem, method, t1=30.0), y) - truth))
+
     theirs = best(torch_loop(problem, share), rounds=1)
-    note = f"half-times off by {off['flow']:.0e} (flow) and {off['descent']:.0e} (descent); {part(its, share)}"
     scaled = None if theirs is None else theirs * its / share
-    yield against(
-        "figure2", "Figure 2 of Boursier et al. to t = 30", f"{called('torch')} loop", ours, scaled, ">1000", note
-    )
+    # The loosest of these is still hundreds of times as accurate as the peer.
+    for rtol in (1e-3, 1e-8):
+        flow = rf.Flow(rtol)
+        ours = best(lambda flow=flow: rf.solve(problem, flow, t1=30.0))
+        what = f"Figure 2 of Boursier et al. to t = 30, rtol {rtol:g}"
+        note = f"half-times off by {off(flow):.0e} (flow) and {off(rf.Descent(STEP)):.0e} (descent); {part(its, share)}"
+        yield against("figure2", what, f"{called('torch')} loop", ours, scaled, ">1000", note)
     leap = best(lambda: rf.solve(problem, rf.Descent(STEP), t1=30.0))
     yield Row(
         "figure2", "Figure 2's 15,000 iterations by rf.Descent, fast-forwarded", "5 ms", leap, 5e-3, leap / 5e-3, "<1"

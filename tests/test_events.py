@@ -35,3 +35,8 @@ def test_the_table_has_every_row(events):
     assert list(table) == ["t", "log_t", "neuron", "datum", "kind", "unique"]
     assert len(table) == len(events) and dict(table.kind.value_counts()) == events.counts()
     np.testing.assert_array_equal(table.t, events.t)
+
+
+def test_what_might_have_gone_otherwise_is_said():
+    row = Events([1.0], [0.0], [3], [0], [2], [False])
+    assert str(row).splitlines()[-1].endswith("slide, not unique")

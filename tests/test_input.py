@@ -98,14 +98,25 @@ def test_objects_of_the_wrong_type_are_named():
 
 
 NAMES = {
-    "another name": (lambda: rf.init.balanced(3, 2, scale=1e-3), "got `scale`: did you mean `log_scale`?"),
+    "another name": (lambda: rf.init.balanced(3, 2, scale=1e-3), "give its logarithm, `log_scale=np.log(...)`."),
     "of a class": (lambda: rf.Flow(tol=1e-6), "`Flow` takes `rtol`, `events`, got `tol`: did you mean `rtol`?"),
     "a letter": (lambda: rf.solve(problem(), T=1.0), "got `T`: did you mean `t1`?"),
     "no name at all": (lambda: rf.ReLU(zzz=1), "`ReLU` takes `at_zero`, got `zzz`: leave it out."),
-    "missing": (lambda: rf.Descent(), "`Descent` needs `step`, got nothing for it: write `Descent(step=...)`."),
+    "missing": (lambda: rf.Descent(), "`Descent` needs `step`, got nothing for it: add `step=...`."),
     "missing in a function": (lambda: rf.init.gaussian(3), "`gaussian` needs `dim`, got nothing for it"),
-    "too many": (lambda: rf.Flow(1e-6, "exact", 3), "got 3 values before the named ones: name each once."),
-    "twice": (lambda: rf.init.balanced(3, 2, width=4), "got 2 values before the named ones: name each once."),
+    "too many": (
+        lambda: rf.solve(problem(), rf.Flow(), 1.0, 7),
+        "`solve` takes 3 without a name, got 4 values: name the others, of `problem`, `method`, `t1`, `log_t1`",
+    ),
+    "twice": (lambda: rf.init.balanced(3, 2, width=4), "takes `width` once, got it twice, by its place and"),
+    "of the method": (lambda: rf.solve(problem(), rtol=1e-6), "it belongs to the method, `rf.Flow(rtol=...)`."),
+    "a step": (lambda: rf.solve(problem(), step=0.1), "it belongs to the method, `rf.Descent(step=...)`."),
+    "iterations": (lambda: rf.solve(problem(), steps=9), "ask for a time `t1`, for descent iterations times step."),
+    "of the activation": (lambda: problem(slope=0.1), "`activation=rf.LeakyReLU(slope)`."),
+    "data without labels": (lambda: rf.Data(X), "`Data` needs `y`, got nothing for it: add `y=...`."),
+    "another's labels": (lambda: rf.Data(X, labels=Y), "got `labels`: did you mean `y`?"),
+    "a limit": (lambda: rf.limit(problem(), tol=1e-6), "did you mean `rtol`?"),
+    "many": (lambda: rf.solve_many([problem()], rf.Descent(0.1), t_end=1.0), "did you mean `t1`?"),
 }
 
 

@@ -24,10 +24,10 @@ def test_the_function_goes_through_the_outputs(axes):
     np.testing.assert_allclose(drawn, sol.outputs_at(sol.t[-1])[np.argsort(data.x[:, 0])], rtol=1e-9)
 
 
-@pytest.mark.parametrize("d", [2, 3])
-def test_a_function_of_other_data_is_refused(axes, d):
+@pytest.mark.parametrize("d, got", [(1, "one column: .*with_bias"), (2, "a second column of.*"), (3, "3 columns: .*")])
+def test_a_function_of_other_data_is_refused(axes, d, got):
     data = rf.Data(np.random.default_rng(0).normal(size=(4, d)), [1.0, -1.0, 0.5, 0.2])
-    with pytest.raises(ValueError, match=r"`function` draws data on a line whose second column is ones.*with_bias"):
+    with pytest.raises(ValueError, match=f"`function` draws one column of data followed by ones, got {got}"):
         rf.plot.function(axes, data, run(data).final, np.linspace(-1, 1, 5))
 
 
@@ -42,3 +42,13 @@ def test_directions_are_angles_in_the_plane(axes):
     deep = run(rf.Data(np.eye(3), [1.0, -1.0, 0.5]))
     with pytest.raises(ValueError, match="`directions` draws angles in the plane, got data in 3 dimensions"):
         rf.plot.directions(axes, deep)
+
+
+def test_times_beyond_numbers_are_drawn(axes):
+    data = rf.Data(np.eye(2), [1.0, -1.0])
+    init = rf.init.balanced(6, 2, log_scale=-3.0, seed=0)
+    sol = rf.solve(rf.Problem(data, init, loss="logistic"), log_t1=2000.0)
+    for draw in (rf.plot.loss, rf.plot.norms, rf.plot.directions):
+        draw(axes, sol)
+    with pytest.raises(ValueError, match=r"A time must lie in \[0, e\^2000\], the span of the run, got inf\.$"):
+        sol.loss_at(sol.t)

@@ -365,5 +365,8 @@ def test_of_two_saves_to_one_path_the_second_is_told(sol, tmp_path, monkeypatch)
 
 def test_a_sweeps_folder_is_told_from_a_run(tmp_path):
     (tmp_path / "experiment.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"got that of a sweep: open it with `reluflow.sweep.load`"):
+    with pytest.raises(ValueError, match=r"got that of a sweep: open it with `load` from `reluflow.sweep`"):
         rf.load(tmp_path)
+    from reluflow.sweep import load
+
+    assert callable(load)

@@ -14,12 +14,25 @@ T = TypeVar("T")
 # What others call our arguments.
 ALSO = {
     "step": ("lr", "learning_rate", "eta", "step_size", "dt"),
-    "t1": ("t_max", "tmax", "t_end", "time", "steps", "t_final"),
+    "t1": ("t_max", "tmax", "t_end", "time", "t_final"),
     "width": ("m", "hidden", "neurons", "h"),
     "dim": ("d", "features", "input_dim"),
     "rtol": ("tol", "atol", "eps", "precision"),
     "label": ("target", "y", "labels", "target_column"),
     "init": ("params", "weights", "theta"),
+    "x": ("rows", "points", "data"),
+    "y": ("labels", "targets", "label"),
+}
+
+# What is asked for elsewhere, or in another measure.
+ELSEWHERE = {
+    "scale": "give its logarithm, `log_scale=np.log(...)`",
+    **dict.fromkeys(("rtol", "tol", "atol"), "it belongs to the method, `rf.Flow(rtol=...)`"),
+    **dict.fromkeys(("step", "lr", "learning_rate", "eta"), "it belongs to the method, `rf.Descent(step=...)`"),
+    **dict.fromkeys(("steps", "iterations", "epochs"), "ask for a time `t1`, for descent iterations times step"),
+    "slope": "it belongs to the activation, `activation=rf.LeakyReLU(slope)`",
+    "seconds": "it belongs to the limits, `limits=rf.Limits(seconds=...)`",
+    "seed": "it belongs to what is drawn, `rf.init.balanced(..., seed=...)`",
 }
 
 MOST = 400  # letters of another's words in a sentence
@@ -111,16 +124,28 @@ def _named(call, name: str):
 
 
 def _misfit(name: str, signature: inspect.Signature, args: tuple, more: dict) -> str:
-    known = [p for p in signature.parameters if p != "self"]
-    takes = f"`{name}` takes {', '.join(f'`{p}`' for p in known)}"
+    params = {key: p for key, p in signature.parameters.items() if key != "self"}
+    names = ", ".join(f"`{key}`" for key in params)
+    unnamed = [key for key, p in params.items() if p.kind is not p.KEYWORD_ONLY]
     count = len(args) - ("self" in signature.parameters)
-    free = [p for p in known[count:] if p not in more]
-    missing = [p for p in free if signature.parameters[p].default is inspect.Parameter.empty]
+    free = [key for key in params if key not in unnamed[:count] and key not in more]
+    missing = [key for key in free if params[key].default is inspect.Parameter.empty]
     for word in more:
-        if word not in known:
-            other = next((p for p in free if word.lower() in ALSO.get(p, ())), None)
-            close = [other] if other else difflib.get_close_matches(word.lower(), free, n=1, cutoff=0.5) or missing
-            return f"{takes}, got `{word}`: " + (f"did you mean `{close[0]}`?" if close else "leave it out.")
-    if missing:
-        return f"`{name}` needs `{missing[0]}`, got nothing for it: write `{name}({missing[0]}=...)`."
-    return f"{takes}, got {count} values before the named ones: name each once."
+        if word not in params:
+            return f"`{name}` takes {names}, got `{word}`: {_way_out(word, free, missing)}"
+    if count > len(unnamed):
+        given = f"{count} value{'s' if count > 1 else ''}"
+        return f"`{name}` takes {len(unnamed)} without a name, got {given}: name the others, of {names}."
+    twice = [key for key in unnamed[:count] if key in more]
+    if twice:
+        return f"`{name}` takes `{twice[0]}` once, got it twice, by its place and by its name: leave one out."
+    return f"`{name}` needs `{missing[0]}`, got nothing for it: add `{missing[0]}=...`."
+
+
+def _way_out(word: str, free: list[str], missing: list[str]) -> str:
+    word = word.lower()
+    ours = [key for key in free if word in ALSO.get(key, ())]
+    if not ours and word in ELSEWHERE and (word != "scale" or "log_scale" in free):
+        return f"{ELSEWHERE[word]}."
+    close = ours or difflib.get_close_matches(word, free, n=1, cutoff=0.65) or missing
+    return f"did you mean `{close[0]}`?" if close else "leave it out."

@@ -52,9 +52,10 @@ class Events:
         lines = [repr(self)]
         if len(self):
             lines.append(f"{'t':>14}  neuron  datum  kind")
-        for t, log_t, j, i, kind in zip(*(c[:SHOWN] for c in (self.t, self.log_t, self.neuron, self.datum, self.kind))):
+        columns = (self.t, self.log_t, self.neuron, self.datum, self.kind, self.unique)
+        for t, log_t, j, i, kind, unique in zip(*(c[:SHOWN] for c in columns)):
             when = f"{t:.8g}" if np.isfinite(t) else f"e^{log_t:.8g}"
-            lines.append(f"{when:>14}  {j:>6}  {i if i >= 0 else '':>5}  {kind}")
+            lines.append(f"{when:>14}  {j:>6}  {i if i >= 0 else '':>5}  {kind}{'' if unique else ', not unique'}")
         if len(self) > SHOWN:
             lines.append(f"... {len(self) - SHOWN} more: `.to_pandas()` has all")
         return "\n".join(lines)

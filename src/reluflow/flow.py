@@ -260,7 +260,7 @@ class Machine:
         )
 
     def burst(self, budget: int) -> int:
-        """Up to `budget` steps; returns a status of `coupled`."""
+        """Up to `budget` steps; returns a status of `control`."""
         if self.mode is not None:
             self._aside(self.mode, self.scratch[2])
             self.mode = None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow._checks import as_finite
+from reluflow._checks import as_finite, by_name
 from reluflow._early import Early, early_phase, text_of
 from reluflow._saddles import Course, Saddle, followed_course, orthogonal_course, orthogonal_inputs
 from reluflow.init import Params
@@ -81,6 +81,7 @@ class Limit:
         return "\n".join(lines)
 
 
+@by_name
 @whole_runs()
 def limit(problem: Problem, *, follow: bool = True, log_scales=(-1e4, -2e4), rtol: float = 1e-9) -> Limit:
     """The scale -> 0 limit of the flow from a balanced start.

@@ -272,10 +272,11 @@ class Solution:
             clock = np.minimum(clock, last)
         # A time that went through a logarithm may come back one rounding later than the end.
         clock = np.where((clock > last) & (clock <= last * (1 + 1e-14)), last, clock)
-        if clock.size and not (np.all(clock >= 0.0) and np.all(clock <= last)):
-            raise ValueError(
-                f"A time must lie in [0, {self.t_end_text}], the span of the run, got {t if log_t is None else log_t}."
-            )
+        outside = ~((clock >= 0.0) & (clock <= last))
+        if np.any(outside):
+            first = float(np.atleast_1d(value)[outside][0])
+            got = f"{first}" if log_t is None else f"e^{first}"
+            raise ValueError(f"A time must lie in [0, {self.t_end_text}], the span of the run, got {got}.")
         return clock, scalar
 
     def _replay(self, clock: np.ndarray):

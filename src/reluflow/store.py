@@ -383,7 +383,9 @@ def read_attributes(path) -> dict:
     meta = path / "zarr.json"
     if not meta.is_file():
         if (path / "experiment.json").is_file():
-            raise ValueError(f"`{path}` must be a run folder, got that of a sweep: open it with `reluflow.sweep.load`.")
+            raise ValueError(
+                f"`{path}` must be a run folder, got that of a sweep: open it with `load` from `reluflow.sweep`."
+            )
         raise ValueError(
             f"`{path}` must be a run folder, got no `zarr.json` in it: give the folder that `sol.save` wrote."
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reluflow._checks import as_finite
+from reluflow._checks import as_finite, by_name
 
 if TYPE_CHECKING:
     from reluflow.data.report import Description
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 PARALLEL = 8 * np.finfo(float).eps
 
 
+@by_name
 @dataclass(frozen=True, eq=False)
 class Data:
     """Rows `x` (n, d) and labels `y` (n,), copied as float64 and read-only."""

@@ -1,8 +1,9 @@
 """How every kernel is compiled: NaN and infinity kept, sums free to be reordered for SIMD, entries cached on disk.
 
 `entry` marks what Python calls, and is stored with all it calls inside; `inner` what only kernels call, which needs
-neither a way in from Python nor a place on disk; `making` an inner function that makes arrays; `glue` what is pasted
-into its caller. Only `making` counts references to arrays, which would take as long as the arithmetic elsewhere.
+neither a way in from Python (a call from there crashes) nor a place on disk; `making` an inner function that makes
+arrays; `glue` what is pasted into its caller. Only `making` counts references to arrays, which would take as long as
+the arithmetic elsewhere.
 
 Numba optimises a function together with all it calls and turns both into machine code, then does so again for whatever
 calls it. Here an inner function stays as numba first writes it down, and only entries are optimised and emitted, which

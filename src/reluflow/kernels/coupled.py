@@ -2,8 +2,7 @@
 
 A step is taken as if no bit changed. If afterwards some <q_j, e_k> has the wrong sign, or a held surface wants to let
 go, the earliest such moment is found on the dense output, which gives the state there, and `slide.resolve` decides
-what happens. Errors are measured per neuron on (q, b, c), so relative to its own scale, and on the outputs. Where the
-step is bounded by stability rather than by its error, `stiff` offers an implicit one.
+what happens. Where the step is bounded by stability rather than by its error, `stiff` offers an implicit one.
 """
 
 import numpy as np

@@ -343,5 +343,4 @@ def _forward(task, st, ci, budget, blas, saves, w, room, ahead, reach):
     return status
 
 
-# Nothing is allocated here, so that references need not be counted: that took half of the time.
 forward = entry(_forward)

@@ -429,7 +429,7 @@ def in_order(ev, lo, hi):
 
 @entry
 def advance(pk, st, cf, ci, budget, win, wk, probe, noises, ev, ck_f, ck_y, ck_code):
-    """Up to `budget` stretches; returns a status of `coupled`, or SHORT when the next one is for the coupled regime."""
+    """Up to `budget` stretches; returns a status of `control`, or SHORT when the next one is for the coupled regime."""
     m, big = st.bits.shape
     room = 4 * m * (big + 2)
     taken = 0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from reluflow import descent as plain
+from reluflow._checks import by_name
 from reluflow.descent import Descent
 from reluflow.flow import Progress
 from reluflow.init import Params
@@ -110,6 +111,7 @@ class Many(Sequence):
         )
 
 
+@by_name
 def solve_many(
     problems: Sequence[Problem],
     method: Descent | Sequence[Descent],

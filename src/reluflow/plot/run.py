@@ -9,8 +9,8 @@ from reluflow.plot.palette import DATA, FAINT, INK, sign_colours
 
 def loss(ax, sol, t=None, **line) -> None:
     """The loss at times `t`, or at the run's own frames."""
-    t = sol.t if t is None else np.asarray(t, float)
-    ax.plot(t, sol.loss_at(t), **{"color": INK, **line})
+    t, height = (sol.t, sol.loss_at(log_t=sol.log_t)) if t is None else (np.asarray(t, float), sol.loss_at(t))
+    ax.plot(t, height, **{"color": INK, **line})
 
 
 def norms(ax, sol, t=None, **line) -> None:
@@ -27,8 +27,8 @@ def directions(ax, sol, t=None, **line) -> None:
             f"`directions` draws angles in the plane, got data in {sol.problem.data.d} dimensions: "
             "`rf.observe.alignment` measures directions in any."
         )
-    t = sol.t if t is None else np.asarray(t, float)
-    angle = angles(sol.at(t))
+    t, states = (sol.t, sol.at(log_t=sol.log_t)) if t is None else (np.asarray(t, float), sol.at(t))
+    angle = angles(states)
     for j, colour in enumerate(sign_colours(sol.sign[0])):
         ax.plot(t, angle[:, j], **{"color": colour, "lw": 0.9, "alpha": 0.75, **line})
 
@@ -49,10 +49,11 @@ def log_norms(states) -> np.ndarray:
 def function(ax, data, params, grid, *, slope: float = 0.0, neurons: bool = True) -> None:
     """The function of data on a line with a bias column, its points, and one mark per neuron at its kink."""
     if data.d != 2 or np.any(data.x[:, 1] != 1.0):
-        raise ValueError(
-            f"`function` draws data on a line whose second column is ones, got {data.d} column(s): "
-            "append the ones to one column with `data.with_bias()`."
-        )
+        got, way_out = {
+            1: ("one column", "append the ones with `data.with_bias()`"),
+            2: ("a second column of other numbers", "`directions` draws neurons in the plane"),
+        }.get(data.d, (f"{data.d} columns", "`norms` draws neurons in any dimension"))
+        raise ValueError(f"`function` draws one column of data followed by ones, got {got}: {way_out}.")
     grid = np.asarray(grid, float)
     z = np.column_stack([grid, np.ones_like(grid)]) @ params.w.T
     log_w, log_a = params.log_scales

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from reluflow._checks import number, whole
+from reluflow._checks import by_name, number, whole
 from reluflow.experiment import Experiment, ExperimentError
 from reluflow.sweep import dataset, folder, keep, point, pool
 from reluflow.sweep.design import Design
@@ -38,6 +38,7 @@ class Progress:
     unsaved: int = 0
 
 
+@by_name
 def sweep(
     experiment: Experiment,
     over: Mapping[str, Any] | None = None,
