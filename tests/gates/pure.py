@@ -306,6 +306,8 @@ def a_run_saved_and_loaded(method, options):
         "loss": np.array([sol.loss[0], sol.loss_at(1.0), np.exp(labelled["log_loss"].values[-1])]),
         "sign": sol.sign[-1],
         "events": np.array([repr(sol.events), ",".join(sol.events.kind), f"{len(sol.events['on'])} on"]),
+        # The times are another's to the tolerance only.
+        "printed": np.array([line[14:] for line in str(sol.events).splitlines()[1:]] + [*sol.events.to_pandas()]),
         "initial": sol.initial_bits,
         "a": np.array([sol.at(1.0).a.shape, sol.at(log_t=[0.0, 0.5])[1].a.shape]),
     }
