@@ -88,6 +88,10 @@ INIT = "[init]\nkind = 'balanced'\nwidth = 3\n"
         (f"format = 2\n{DATA}{INIT}", r"^Line 1: `format` must be at most 1 for this version, got 2: install a newer"),
         (f"{DATA}[init]\nwidth = 3\n", r"^Line 3: `init` must say its `kind`, got none: add `kind = \"balanced\"`\.$"),
         (f"[data]\nkind = 'two_pints'\n{INIT}", r"^Line 2: `data.kind` is not known, .*did you mean `two_points`\?$"),
+        (
+            f"loss = 'square'\n{DATA}{INIT}",
+            r"^Line 1: `loss` is not a table .*: it belongs to `problem`, as `problem\.loss`\.$",
+        ),
         (f"data = 3\n{INIT}", r"^Line 1: `data` must be a table, got 3: write `\[data\]` and its keys below\.$"),
         (f"{DATA}[init]\nkind = 'balanced'\n", r"^Line 3: `init.width` must be given .*: add `width = 60`\.$"),
         (f"{DATA}{INIT}seed = true\n", r"^Line 6: `init.seed` must be a whole number, got True: try `seed = 0`\.$"),

@@ -368,7 +368,9 @@ def _complete(given: Mapping, mistakes: list[Mistake]) -> dict:
         )
     for name in given:
         if name != "format" and name not in tables:
-            mistakes.append(Mistake(name, f"`{name}` is not a table of an experiment: {near(name, tables)}"))
+            homes = [key for key, t in tables.items() if any(name in kind.params for kind in t.kinds.values())]
+            way_out = f"it belongs to `{homes[0]}`, as `{homes[0]}.{name}`" if homes else near(name, tables)
+            mistakes.append(Mistake(name, f"`{name}` is not a table of an experiment: {way_out}"))
     filled = {}
     for name, table in tables.items():
         value = given.get(name)

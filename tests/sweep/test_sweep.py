@@ -193,6 +193,7 @@ def test_the_table_of_a_file_is_the_default(tmp_path):
         (dict(over={"init.widht": [3]}), rf.ExperimentError, "`init.widht` is not an argument of `rf.init.balanced`"),
         (dict(over=None), ValueError, "`over` must be given, got none"),
         (dict(keep=["final.log_los"]), ValueError, "`final.log_los` is not a quantity to keep: did you mean"),
+        (dict(keep=["loss.final"]), ValueError, r"is not a quantity to keep: did you mean `final\.loss`\?"),
         (dict(keep=["phases.growht.0.half"]), ValueError, "is not a quantity to keep: did you mean"),
         (dict(keep=["time.below.2"]), ValueError, "is not a quantity to keep"),
         (dict(workers=-1), ValueError, "`workers` must be a whole number >= 0"),

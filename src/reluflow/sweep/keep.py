@@ -154,7 +154,9 @@ def _function(name: str) -> Callable[[Run], Any]:
         found = FAMILIES[family](rest)
         if found is not None:
             return found
-    raise ValueError(f"`{name}` is not a quantity to keep: {near(name, _known())}")
+    # "loss.final" is "final.loss", said the other way round.
+    said = f"{rest}.{family}" if rest in FAMILIES else name
+    raise ValueError(f"`{name}` is not a quantity to keep: {near(said, _known())}")
 
 
 def _known() -> list[str]:
