@@ -20,7 +20,7 @@ Short = Annotated[bool, typer.Option("--short", help="Cut every row down, to see
 def register(app: typer.Typer) -> None:
     app.command(
         "bench",
-        help="Measure against named peers: the whole table (about half an hour), some rows, or a script.\n\n"
+        help="Measure against named peers: the whole table (ten minutes to half an hour), some rows, or a script.\n\n"
         "[bold]Example[/bold]\n\n    reluflow bench --rows late --rows scale\n\n    reluflow bench --json\n\n"
         "    reluflow bench accuracy",
     )(bench)
