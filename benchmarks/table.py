@@ -1,6 +1,6 @@
 """The whole table of claims about speed, in one run: each row a ratio against a named peer, with the peer's version.
 
-python -m benchmarks.table                      all rows, one thread, about half an hour (`reluflow bench`)
+python -m benchmarks.table                      all rows, one thread, ten minutes to half an hour (`reluflow bench`)
 python -m benchmarks.table --rows late --json   some rows, for a program
 python -m benchmarks.table --short              every row cut down, to see that it works: its numbers mean nothing
 

@@ -52,3 +52,41 @@ def test_times_beyond_numbers_are_drawn(axes):
         draw(axes, sol)
     with pytest.raises(ValueError, match=r"A time must lie in \[0, e\^2000\], the span of the run, got inf\.$"):
         sol.loss_at(sol.t)
+
+
+@pytest.mark.parametrize(
+    "data, titles",
+    [
+        (rf.data.five_points(), ["Loss", "Neurons", "Directions", "Function at the end"]),
+        (rf.data.toy_plane(), ["Loss", "Neurons", "Directions"]),
+        (rf.Data(np.eye(3), [1.0, -1.0, 0.5]), ["Loss", "Neurons"]),
+    ],
+)
+def test_a_picture_of_a_run_shows_what_can_be_drawn(data, titles):
+    sol = run(data)
+    figure = rf.plot.picture(sol, title="mine")
+    assert [ax.get_title(loc="left") for ax in figure.axes] == titles
+    x, y = figure.axes[0].lines[0].get_data()
+    np.testing.assert_array_equal(x, sol.t)
+    np.testing.assert_array_equal(y, sol.loss)
+    assert figure.get_suptitle() == "mine"
+    with pytest.raises(ValueError, match=r"`names` picks what a sweep kept, got .* for a run: leave it out"):
+        rf.plot.picture(sol, ["loss"])
+
+
+def test_a_picture_shades_where_neurons_grow():
+    problem = rf.Problem(rf.data.two_points(), rf.init.balanced(12, 2, log_scale=-50.0, seed=0))
+    sol = rf.solve(problem)
+    spans = [(p.get_x(), p.get_x() + p.get_width()) for p in rf.plot.picture(sol).axes[0].patches]
+    np.testing.assert_allclose(spans, [(p.start, p.end) for p in sol.phases()["growth"]], rtol=1e-12)
+    assert len(spans) == 2
+
+
+def test_tails_are_drawn_over_log_t():
+    init = rf.init.balanced(6, 2, log_scale=-3.0, seed=0)
+    sol = rf.solve(rf.Problem(rf.Data(np.eye(2), [1.0, -1.0]), init, loss="logistic"), log_t1=2000.0)
+    soon = rf.solve(sol.problem, t1=1e-3)
+    assert rf.plot.picture(soon).axes[0].get_xlabel() == "t"
+    ax = rf.plot.picture(sol).axes[0]
+    assert ax.get_xlabel() == "log10 t" and ax.lines[0].get_xdata()[-1] == pytest.approx(2000.0 / np.log(10))
+    assert ax.lines[0].get_ydata()[-1] == pytest.approx(sol.log_loss[-1] / np.log(10))

@@ -67,6 +67,16 @@ def test_run_sets_dotted_keys_and_speaks_json(here, capsys):
     assert said["log_loss_end"] == sol.log_loss[-1]
 
 
+def test_run_draws_what_it_found(here, capsys):
+    assert reluflow("run", "my.toml", "--plot", "my.png") == 0
+    assert (here / "my.png").read_bytes().startswith(b"\x89PNG")
+    assert "picture in my.png" in capsys.readouterr().out
+    for bad, sentence in (("my.gif", "must name a PNG, PDF or SVG file"), ("no/my.png", "in a folder that is there")):
+        assert reluflow("run", "my.toml", "--plot", bad, "--out", "none") == 2
+        assert sentence in " ".join(capsys.readouterr().err.split())
+        assert not (here / "none").exists()
+
+
 def test_a_run_is_verified_bit_for_bit(here, capsys):
     reluflow("run", "my.toml", "--out", "out")
     capsys.readouterr()

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
     from rich.table import Table
 
@@ -104,3 +106,12 @@ def _bar():
         console=console(stderr=True),
         transient=True,
     )
+
+
+def picture_file(path: Path | None) -> Path | None:
+    """A file that a picture can be written to, refused before hours are spent on what it shows."""
+    if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise ValueError(f"`--plot` must name a PNG, PDF or SVG file, got `{path}`: write `{path.stem}.png`.")
+    if path is not None and not path.absolute().parent.is_dir():
+        raise ValueError(f"`--plot` must lie in a folder that is there, got `{path}`: make `{path.parent}` first.")
+    return path

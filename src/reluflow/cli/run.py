@@ -18,6 +18,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a 
 Verify = Annotated[
     Path | None, typer.Option("--verify", metavar="RUN", help="Recompute a saved run and compare, bit for bit.")
 ]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="PNG", help="Draw the run: loss, neurons, directions, function.")
+]
 Template = Annotated[bool, typer.Option("--template", help="Print a commented experiment with every default.")]
 
 
@@ -27,7 +30,7 @@ def register(app: typer.Typer) -> None:
         help="Run an experiment file, save the run, and say what happened.\n\n"
         "[bold]Example[/bold]\n\n"
         "    reluflow run --template > my.toml\n\n"
-        "    reluflow run my.toml --set init.log_scale=-40 --set init.seed=3 --out runs/small\n\n"
+        "    reluflow run my.toml --set init.log_scale=-40 --set init.seed=3 --out runs/small --plot small.png\n\n"
         "    reluflow run --verify runs/small",
         no_args_is_help=True,
     )(run)
@@ -39,6 +42,7 @@ def run(
     out: Out = None,
     json_: Json = False,
     verify: Verify = None,
+    plot: Plot = None,
     template: Template = False,
 ) -> None:
     if template:
@@ -51,7 +55,7 @@ def run(
         raise ValueError("`reluflow run` needs an experiment file: make one with `reluflow run --template > my.toml`.")
     else:
         try:
-            _run(file, set_ or [], out, json_)
+            _run(file, set_ or [], out, json_, plot)
         except MemoryError:
             rule = "A run must fit in memory, got more than there is: lower `init.width` or `solve.save.memory`"
             raise ValueError(f"{rule}. Nothing was left there.") from None
@@ -73,7 +77,7 @@ def changes(texts: list[str]) -> dict:
     return found
 
 
-def _run(file: Path, texts: list[str], out: Path | None, json_: bool) -> None:
+def _run(file: Path, texts: list[str], out: Path | None, json_: bool, plot: Path | None) -> None:
     from reluflow.cli import _show
     from reluflow.experiment import Experiment
     from reluflow.outcome import Outcome, SolveError
@@ -81,6 +85,7 @@ def _run(file: Path, texts: list[str], out: Path | None, json_: bool) -> None:
     experiment = Experiment.from_toml(file)
     if texts:
         experiment = experiment.changed(changes(texts))
+    plot = _show.picture_file(plot)
     chosen, out = out is None, _folder(file, experiment.key, out)
     console = _show.console(stderr=True)
     if experiment["sweep"] and not json_:
@@ -98,6 +103,12 @@ def _run(file: Path, texts: list[str], out: Path | None, json_: bool) -> None:
         typer.echo(json.dumps(facts(sol) | {"run": str(out), "key": experiment.key}))
     else:
         _summary(sol, out)
+    if plot is not None:
+        from reluflow.plot import picture
+
+        picture(sol, title=file.stem).savefig(plot, dpi=200)
+        if not json_:
+            typer.echo(f"picture in {plot}")
     if failed is not None:
         raise failed
     if sol.outcome is Outcome.INTERRUPTED:

@@ -77,10 +77,12 @@ def sweep(
     import json
     import time
 
+    from reluflow.cli import _show
     from reluflow.cli.run import changes
     from reluflow.experiment import Experiment
     from reluflow.sweep.driver import sweep as run
 
+    plot = _show.picture_file(plot)
     experiment = Experiment.from_toml(file)
     if set_:
         experiment = experiment.changed(changes(set_))

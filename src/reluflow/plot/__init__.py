@@ -1,8 +1,9 @@
 """Pictures of runs and sweeps, in one palette. Every function but `picture` draws on the axes it is given."""
 
+from reluflow.plot.figure import picture
 from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, THEORY, sign_colours, style
 from reluflow.plot.run import directions, function, loss, norms
-from reluflow.plot.sweep import curve, heat, picture, scatter
+from reluflow.plot.sweep import curve, heat, scatter
 
 __all__ = [
     "DATA",

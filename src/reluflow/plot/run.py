@@ -1,10 +1,12 @@
-"""One run on one pair of axes: its loss, its neurons' sizes and directions, the function it computes."""
+"""One run on one pair of axes: its loss, its neurons' sizes and directions, the function it computes; or all."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from reluflow.plot.palette import DATA, FAINT, INK, sign_colours
+from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, sign_colours, style
+
+FROM = np.log(1e-2)  # log t at which pictures over log t begin
 
 
 def loss(ax, sol, t=None, **line) -> None:
@@ -16,8 +18,7 @@ def loss(ax, sol, t=None, **line) -> None:
 def norms(ax, sol, t=None, **line) -> None:
     """log |w_j| of every neuron, coloured by the sign of a_j."""
     t, size = (sol.t, sol.log_norm) if t is None else (np.asarray(t, float), log_norms(sol.at(np.asarray(t, float))))
-    for j, colour in enumerate(sign_colours(sol.sign[0])):
-        ax.plot(t, size[:, j], **{"color": colour, "lw": 0.8, "alpha": 0.7, **line})
+    _neurons(ax, t, size, sign_colours(sol.sign[0]), **line)
 
 
 def directions(ax, sol, t=None, **line) -> None:
@@ -29,8 +30,7 @@ def directions(ax, sol, t=None, **line) -> None:
         )
     t, states = (sol.t, sol.at(log_t=sol.log_t)) if t is None else (np.asarray(t, float), sol.at(t))
     angle = angles(states)
-    for j, colour in enumerate(sign_colours(sol.sign[0])):
-        ax.plot(t, angle[:, j], **{"color": colour, "lw": 0.9, "alpha": 0.75, **line})
+    _neurons(ax, t, angle, sign_colours(sol.sign[0]), **line)
 
 
 def angles(states) -> np.ndarray:
@@ -69,3 +69,52 @@ def function(ax, data, params, grid, *, slope: float = 0.0, neurons: bool = True
         ax.scatter(kink[shown], (np.sign(params.a) * size)[shown], c=colours[shown], s=16, alpha=0.75, lw=0, zorder=3)
     ax.scatter(data.x[:, 0], data.y, s=70, c=DATA, marker="X", edgecolors="white", lw=1.0, zorder=4)
     ax.set_xlim(grid[0], grid[-1])
+
+
+def overview(sol, title: str = ""):
+    """A figure of a run: all that can be drawn of it, side by side. Tails are drawn over log t."""
+    from matplotlib.figure import Figure
+
+    data, colours = sol.problem.data, sign_colours(sol.sign[0])
+    on_a_line = data.d == 2 and np.all(data.x[:, 1] == 1.0)
+    count = 2 + (data.d == 2) + on_a_line
+    shown = sol.log_t >= FROM
+    late = (sol.problem.tailed or not np.isfinite(sol.t[-1])) and np.count_nonzero(shown) > 1
+    shown = shown if late else np.full(len(sol.t), True)
+    x, when = (sol.log_t / np.log(10), "log10 t") if late else (sol.t, "t")
+    with style():
+        fig = Figure(figsize=(3.3 * count, 3.1), layout="constrained")
+        axes = iter(fig.subplots(1, count))
+        timed = [next(axes), next(axes)]
+        height = sol.log_loss / np.log(10) if late else sol.loss
+        timed[0].plot(x[shown], height[shown], color=INK)
+        timed[0].set(title="Loss", ylabel="log10 of the loss" if late else None)
+        _neurons(timed[1], x[shown], sol.log_norm[shown], colours)
+        timed[1].set(title="Neurons", ylabel="log |w|")
+        for colour, sign, has in ((PLUS, ">", np.any(sol.sign[0] > 0)), (MINUS, "<", np.any(sol.sign[0] < 0))):
+            if has:
+                timed[1].plot([], [], color=colour, label=f"$a_j {sign} 0$")
+        timed[1].legend(frameon=True, facecolor=PAPER, edgecolor="none", framealpha=0.85)
+        if data.d == 2:
+            timed.append(next(axes))
+            _neurons(timed[2], x[shown], angles(sol.at(log_t=sol.log_t[shown])), colours)
+            timed[2].set(title="Directions", ylabel="angle in degrees", ylim=(-190, 190), yticks=range(-180, 181, 90))
+        for ax in timed:
+            ax.set(xlabel=when, xlim=(x[shown][0], x[shown][-1]))
+            for p in sol.phases()["growth"]:
+                ends = np.array([p.log_start, p.log_end]) / np.log(10) if late else (p.start, p.end)
+                ax.axvspan(*np.clip(ends, *ax.get_xlim()), color=FAINT, alpha=0.18, lw=0, zorder=0)
+        if on_a_line:
+            ax = next(axes)
+            low, high = data.x[:, 0].min(), data.x[:, 0].max()
+            room = 0.2 * (high - low) or 1.0
+            function(ax, data, sol.final, np.linspace(low - room, high + room, 400), slope=sol.problem.activation.slope)
+            ax.set(title="Function at the end", xlabel="x")
+        if title:
+            fig.suptitle(title, x=0.01, ha="left", weight="bold")
+    return fig
+
+
+def _neurons(ax, x, heights, colours, **line) -> None:
+    for j, colour in enumerate(colours):
+        ax.plot(x, heights[:, j], **{"color": colour, "lw": 0.8, "alpha": 0.7, **line})
