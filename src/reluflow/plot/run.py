@@ -74,6 +74,7 @@ def function(ax, data, params, grid, *, slope: float = 0.0, neurons: bool = True
 def overview(sol, title: str = ""):
     """A figure of a run: all that can be drawn of it, side by side. Tails are drawn over log t."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MultipleLocator
 
     data, colours = sol.problem.data, sign_colours(sol.sign[0])
     on_a_line = data.d == 2 and np.all(data.x[:, 1] == 1.0)
@@ -98,7 +99,8 @@ def overview(sol, title: str = ""):
         if data.d == 2:
             timed.append(next(axes))
             _neurons(timed[2], x[shown], angles(sol.at(log_t=sol.log_t[shown])), colours)
-            timed[2].set(title="Directions", ylabel="angle in degrees", ylim=(-190, 190), yticks=range(-180, 181, 90))
+            timed[2].set(title="Directions", ylabel="angle in degrees")
+            timed[2].yaxis.set_major_locator(MultipleLocator(90))
         for ax in timed:
             ax.set(xlabel=when, xlim=(x[shown][0], x[shown][-1]))
             for p in sol.phases()["growth"]:
