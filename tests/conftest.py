@@ -1,6 +1,7 @@
 """Settings every test shares: one thread for each worker, no display, repeatable random examples."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -12,6 +13,9 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("MPLBACKEND", "Agg")
 if os.environ.get("RELUFLOW_DATA"):
     os.environ["RELUFLOW_DATA"] = os.path.abspath(os.environ["RELUFLOW_DATA"])  # tests may change folder
+
+# A shell without job control starts what is in the background deaf to Ctrl-C; tests of it would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 from hypothesis import settings

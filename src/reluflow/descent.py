@@ -41,8 +41,9 @@ NEVER = 2**62
 class Descent:
     """Plain gradient descent with a fixed `step`; iteration k is at t = k step.
 
-    `batch` rows at a time make it stochastic (`seed` fixes the order); None is all of them. `dtype="float32"` halves
-    the work of large problems; output weights, outputs and scales stay float64.
+    A run ends with the last iteration that is not after its t1. `batch` rows at a time make it stochastic (`seed` fixes
+    the order); None is all of them. `dtype="float32"` halves the work of large problems; output weights, outputs and
+    scales stay float64.
 
     `fast_forward` (on unless False) makes many iterations at once where that gives the same iterates, in float64 and
     full batches only: closed forms while the drive rests (small neurons before a saddle is left), and leaps with an
