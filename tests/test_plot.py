@@ -90,3 +90,11 @@ def test_tails_are_drawn_over_log_t():
     ax = rf.plot.picture(sol).axes[0]
     assert ax.get_xlabel() == "log10 t" and ax.lines[0].get_xdata()[-1] == pytest.approx(2000.0 / np.log(10))
     assert ax.lines[0].get_ydata()[-1] == pytest.approx(sol.log_loss[-1] / np.log(10))
+
+
+def test_what_is_no_run_is_sent_where_it_is_drawn():
+    problem = rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2, seed=0))
+    with pytest.raises(TypeError, match=r"got Problem: solve it first with `rf\.solve`"):
+        rf.plot.picture(problem)
+    with pytest.raises(TypeError, match=r"got Comparison: it has a `\.figure\(\)` of its own"):
+        rf.plot.picture(rf.compare(problem, step=0.1, t1=1.0))

@@ -101,7 +101,8 @@ class Comparison:
         both = f", and {len(self.flow_flips)} in the flow" if len(self.flow_flips) else "; in the flow none did"
         flips = f"{len(self.flips)} of {width} output weights changed sign in descent{both}"
         said.append((flips if len(self.flips) else "No output weight changed sign in descent") + ".")
-        said.append(f"At most {n_bits} of {width * self.flow.problem.data.n} activation bits differ at one time.")
+        of = width * self.flow.problem.data.n
+        said.append(f"At most {n_bits} of {of} activation bits differ at one of the times compared.")
         moved = [f"{p.kind} {shift:+.3g}" for p, _, shift in self.shifts if shift is not None and p.start > 0]
         if moved:
             said.append("Descent enters the flow's phases later by: " + ", ".join(moved) + ".")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow._checks import as_finite, by_name, number, whole
+from reluflow._checks import as_finite, by_name, number, shown, whole
 from reluflow.clock import clock_for
 from reluflow.descent import Descent
 from reluflow.descent import run as run_descent
@@ -90,7 +90,8 @@ def solve(
     if not isinstance(problem, Problem):
         raise TypeError(f"`problem` must be an rf.Problem, got {type(problem).__name__}.")
     if not isinstance(method, Flow | Descent):
-        raise TypeError(f"`method` must be rf.Flow(...) or rf.Descent(step=...), got {method!r}.")
+        way_out = f": a time is `t1={method}`." if isinstance(method, int | float) else "."
+        raise TypeError(f"`method` must be rf.Flow(...) or rf.Descent(step=...), got {shown(method)}{way_out}")
     end = end_clock(problem, t1, log_t1, method)
     with _held(progress) as (tell, pressed):
         if isinstance(method, Descent):

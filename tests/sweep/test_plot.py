@@ -97,3 +97,12 @@ def test_a_straight_line_is_told_its_slope_and_a_bent_one_is_not():
     assert float(line.get_label().removeprefix("slope ")) == pytest.approx(1.0, abs=0.05)
     bent = sweep(run, {"solve.t1": [1.0, 2.0, 3.0, 4.0, 6.0]}, ["final.loss"], workers=0)
     assert "slope" not in picture(bent).axes[0].lines[0].get_label()
+
+
+def test_ticks_are_the_values_swept_and_numbers_are_written_out(ds):
+    axes = picture(ds.isel({"init.width": 0}), ["final.log_moved"]).axes[0]
+    assert [t.get_text() for t in axes.get_xticklabels()] == [f"{v:g}" for v in sorted(axes.get_xticks())]
+    assert len(axes.get_xticks()) == ds.sizes["init.log_scale"]
+    assert not axes.yaxis.get_major_formatter().get_useOffset()
+    seeds = ds.isel({"init.width": [0], "init.log_scale": [0]}).squeeze(["init.width", "init.log_scale"])
+    assert picture(seeds, ["final.log_moved"]).axes[0].lines[0].get_linestyle() == "None"

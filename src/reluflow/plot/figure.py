@@ -15,6 +15,10 @@ def picture(of, names=None, *, title: str = ""):
     """
     if hasattr(of, "data_vars"):
         return sweep.picture(of, names, title=title)
+    if not hasattr(of, "log_norm"):
+        kind = type(of).__name__
+        way_out = "it has a `.figure()` of its own" if hasattr(of, "figure") else "solve it first with `rf.solve`"
+        raise TypeError(f"`picture` draws a run or the dataset of a sweep, got {kind}: {way_out}.")
     if names is not None:
         raise ValueError(f"`names` picks what a sweep kept, got {names!r} for a run: leave it out.")
     return run.overview(of, title)

@@ -111,7 +111,7 @@ def overview(sol, title: str = ""):
             low, high = data.x[:, 0].min(), data.x[:, 0].max()
             room = 0.2 * (high - low) or 1.0
             function(ax, data, sol.final, np.linspace(low - room, high + room, 400), slope=sol.problem.activation.slope)
-            ax.set(title="Function at the end", xlabel="x")
+            ax.set(title="Function at the end", xlabel="x; dots: kinks, as far from 0 as |w|")
         if title:
             fig.suptitle(title, x=0.01, ha="left", weight="bold")
     return fig

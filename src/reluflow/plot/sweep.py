@@ -117,13 +117,14 @@ def _axis(ax, way: str, values: np.ndarray, text: str) -> tuple[np.ndarray, bool
     if values.dtype.kind not in "iuf":
         getattr(ax, f"set_{way}ticks")(range(len(values)), list(values))
         return np.arange(float(len(values))), False
-    if geometric(values):
+    ratios = geometric(values)
+    if ratios:
         getattr(ax, f"set_{way}scale")("log")
-        if values.dtype.kind in "iu" and len(values) <= 12:
-            getattr(ax, f"set_{way}ticks")(values, [str(v) for v in values])
-            getattr(ax, f"{way}axis").minorticks_off()
-        return values.astype(float), True
-    return values.astype(float), False
+    most = 5 if not ratios and np.ptp(np.diff(values)) > 0 else 12 if values.dtype.kind in "iu" else 8
+    if len(values) <= most:
+        getattr(ax, f"set_{way}ticks")(values, [f"{v:g}" for v in values])
+        getattr(ax, f"{way}axis").minorticks_off()
+    return values.astype(float), ratios
 
 
 def geometric(values) -> bool:
@@ -202,7 +203,10 @@ def _curves(ax, ds, names: list[str], keys: list[str]) -> None:
     _axis(ax, "x", places(ds, x), label(x))
     _upright(ax, names)
     for line in ax.lines:
-        _with_slope(ax, line)
+        if x.endswith(".seed"):
+            line.set_linestyle("none")  # seeds have no order
+        else:
+            _with_slope(ax, line)
     if any(not str(line.get_label()).startswith("_") for line in ax.lines):
         ax.legend()
 
@@ -257,6 +261,8 @@ def _upright(ax, names: list[str]) -> None:
     far = 8 if ax.get_xscale() == "log" else 100
     if len(seen) and seen.min() > 0 and seen.max() > far * seen.min():
         ax.set_yscale("log")
+    else:
+        ax.ticklabel_format(axis="y", useOffset=False)
     ax.set_ylabel(label(names[0]) if len(names) == 1 else "time" if all(_is_time(n) for n in names) else "")
 
 

@@ -38,6 +38,10 @@ def check(sol, form="corrected") -> Report:
     claims += t2_claims(run) + growth_claims(run) + rate_claims(run)
     claims += rank_claims(run, limit="=" if form == "printed" else "<=")
     notes = []
+    if run.tempo != 1.0:
+        notes.append(
+            f"Times and losses are in the paper's units: {run.tempo:.6g} t and {1 / run.tempo:.6g} L of the run."
+        )
     if run.c.T < run.aligned < np.inf:
         notes.append(
             f"At this scale T = {run.c.T:.4g} ends before the last neuron arrives at t = {run.aligned:.4g}: eps_B "
