@@ -409,6 +409,16 @@ class Tape:
             self._thin(machine)
         self.add_now(machine)
 
+    def one_an_instant(self):
+        """Drops all but the last checkpoint of each instant: neurons of one direction may let go one after another
+        within a rounding of the clock. The start stays."""
+        clock, y, code = self.arrays()
+        keep = np.r_[np.diff(clock[:, 0]) > 0.0, True]
+        keep[0] = True
+        if not np.all(keep):
+            self.clock, self.y, self.code = [clock[keep]], [y[keep]], [code[keep]]
+            self.count = int(np.count_nonzero(keep))
+
     def _keep(self, clock, y, code):
         self.clock.append(clock)
         self.y.append(y)
@@ -493,6 +503,7 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
     clock, _, _ = tape.arrays()
     if clock[-1, 0] != cf[kn.CLOCK]:
         tape.add_last(machine)
+    tape.one_an_instant()
     tape.jumps = jumps
     return machine, tape, outcome, _time.perf_counter() - began
 
