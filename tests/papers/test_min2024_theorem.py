@@ -58,7 +58,10 @@ def test_the_mean_and_the_halved_logistic_loss_are_the_same_theorem_at_another_p
     for loss, reduction in (("logistic2", "sum"), ("logistic", "mean"), ("logistic2", "mean")):
         problem = rf.Problem(data, init, loss=loss, reduction=reduction)
         pace = (1 if reduction == "sum" else data.n) * (2 if loss == "logistic" else 1)
-        found[loss, reduction] = rf.check("min2024.theorem1", rf.solve(problem, rf.Flow(rtol=1e-9), t1=1e5 * pace))
+        report = rf.check("min2024.theorem1", rf.solve(problem, rf.Flow(rtol=1e-9), t1=1e5 * pace))
+        said = [note for note in report.notes if "in the paper's units" in note]
+        assert len(said) == (pace != 1) and all(f"{1 / pace:.6g} t and {pace:g} L" in note for note in said)
+        found[loss, reduction] = report
     first, *rest = found.values()
     for other in rest:
         for a, b in zip(first.claims, other.claims, strict=True):

@@ -48,7 +48,7 @@ def log_norms(states) -> np.ndarray:
 
 def function(ax, data, params, grid, *, slope: float = 0.0, neurons: bool = True) -> None:
     """The function of data on a line with a bias column, its points, and one mark per neuron at its kink."""
-    if data.d != 2 or np.any(data.x[:, 1] != 1.0):
+    if not _on_a_line(data):
         got, way_out = {
             1: ("one column", "append the ones with `data.with_bias()`"),
             2: ("a second column of other numbers", "`directions` draws neurons in the plane"),
@@ -71,14 +71,20 @@ def function(ax, data, params, grid, *, slope: float = 0.0, neurons: bool = True
     ax.set_xlim(grid[0], grid[-1])
 
 
+def _on_a_line(data) -> bool:
+    """Whether rows are (x, 1)."""
+    return data.d == 2 and bool(np.all(data.x[:, 1] == 1.0))
+
+
 def overview(sol, title: str = ""):
     """A figure of a run: all that can be drawn of it, side by side. Tails are drawn over log t."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MultipleLocator
 
     data, colours = sol.problem.data, sign_colours(sol.sign[0])
-    on_a_line = data.d == 2 and np.all(data.x[:, 1] == 1.0)
+    on_a_line = _on_a_line(data)
     count = 2 + (data.d == 2) + on_a_line
+    growths = sol.phases()["growth"]
     shown = sol.log_t >= FROM
     late = (sol.problem.tailed or not np.isfinite(sol.t[-1])) and np.count_nonzero(shown) > 1
     shown = shown if late else np.full(len(sol.t), True)
@@ -103,7 +109,7 @@ def overview(sol, title: str = ""):
             timed[2].yaxis.set_major_locator(MultipleLocator(90))
         for ax in timed:
             ax.set(xlabel=when, xlim=(x[shown][0], x[shown][-1]))
-            for p in sol.phases()["growth"]:
+            for p in growths:
                 ends = np.array([p.log_start, p.log_end]) / np.log(10) if late else (p.start, p.end)
                 ax.axvspan(*np.clip(ends, *ax.get_xlim()), color=FAINT, alpha=0.18, lw=0, zorder=0)
         if on_a_line:
