@@ -248,8 +248,8 @@ class Experiment:
     def _cheap_values(self, found: list[Mistake]) -> list[Mistake]:
         """Values that constructors refuse, found without making the data or anything large."""
         from reluflow.data import Data
-        from reluflow.flow import Flow
         from reluflow.init import Params
+        from reluflow.methods import Flow
         from reluflow.problem import Problem
         from reluflow.solve import end_clock
 

@@ -118,7 +118,7 @@ def test_the_result_does_not_depend_on_the_length_of_bursts(seed, monkeypatch):
     problem, t1 = random_balanced(61 * seed + 2, scales=(-1.0, -25.0))
     runs = []
     for seconds in (0.0, 10.0):
-        monkeypatch.setattr("reluflow.flow.BURST_SECONDS", seconds)
+        monkeypatch.setattr("reluflow.drive.exact.BURST_SECONDS", seconds)
         runs.append(rf.solve(problem, rf.Flow(rtol=1e-8), t1=t1))
     one, two = runs
     np.testing.assert_array_equal(one.loss, two.loss)

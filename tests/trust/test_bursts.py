@@ -9,7 +9,8 @@ import pytest
 from tests.trust.regimes import digest, runs
 
 import reluflow as rf
-from reluflow import descent, flow
+from reluflow.drive import descent
+from reluflow.drive import exact as flow
 
 THINNED = ["jumps", "coupled", "until rest", "late", "windows", "stepped", "leaps until rest", "steps", "batches"]
 

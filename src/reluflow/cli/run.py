@@ -278,7 +278,7 @@ def _judge(old, new, rows: list[dict], changed: list[str]) -> tuple[bool, str]:
     """Whether a run that is not the same to the bit agrees, and a sentence: where it parts, or how near it is."""
     import numpy as np
 
-    from reluflow.descent import Descent
+    from reluflow.methods import Descent
 
     given = next((r["what"] for r in rows[:2] if not r["same"]), None)
     if given is not None:
