@@ -18,6 +18,7 @@ from reluflow.engine import rare as ka
 from reluflow.engine import windows as kw
 from reluflow.engine.field import BLAS_ABOVE, State, Work
 from reluflow.engine.pack import Pack, all_apart, apart, pack
+from reluflow.losses import LOSSES
 from reluflow.methods import Flow
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -74,7 +75,7 @@ class Machine:
         self.span, self.order, self.noises = np.zeros(5), np.zeros(1, np.int64), apart(np.zeros(self.big))
         self.probe = apart(np.full(max(self.n, 0), 1.0 / np.sqrt(max(self.n, 1))))
         self.window: kw.Window | None = None
-        stiff = problem.loss == "square" and problem.train == "both" and self.n <= ks.MOST
+        stiff = LOSSES[problem.loss].quadratic and problem.train == "both" and self.n <= ks.MOST
         self.stiff = ks.stiff(self.n if stiff else 0, self.size)
         if problem.train == "both" and self.m * self.big * self.r > BLAS_ABOVE:
             self.window = kw.window(self.pk.gram, self.m, self.r, self.n, self.size)

@@ -12,7 +12,7 @@ from reluflow.engine import surfaces as slide
 from reluflow.engine._jit import entry, inner
 from reluflow.engine.events import at_event
 from reluflow.engine.explicit import clock_shift, dense, error, offer, settle, stages, velocity
-from reluflow.engine.field import ASLEEP, FRESH, ON, SQUARE, copy, copy_rows, stiffness
+from reluflow.engine.field import ASLEEP, FRESH, ON, copy, copy_rows, stiffness
 from reluflow.engine.layout import (
     ASIDE,
     CHECKED,
@@ -59,6 +59,7 @@ from reluflow.engine.locate import (
     surface_poly,
     suspects,
 )
+from reluflow.engine.loss import tailed
 from reluflow.engine.tableau import STAGES
 
 STABLE = 4.0  # step times fastest rate: the pair holds to 6, but beyond 4.4 residuals alternate and surfaces let go
@@ -76,7 +77,7 @@ def resting(pk, st, K, G, rest, wk):
     m = st.sign.size
     r = pk.e.shape[1]
     # With an exponential tail pulls fade for ever on separable data: there rest means that they cancel.
-    shrink = np.exp(G) if pk.loss == SQUARE else 1.0
+    shrink = 1.0 if tailed(pk.loss) else np.exp(G)
     for j in range(m):
         if st.dead[j] != 0:
             continue

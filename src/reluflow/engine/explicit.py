@@ -8,15 +8,16 @@ import numpy as np
 from reluflow.engine import implicit as stiff
 from reluflow.engine import surfaces as slide
 from reluflow.engine._jit import inner
-from reluflow.engine.field import SLID, SQUARE, copy, field, fill
+from reluflow.engine.field import SLID, copy, field, fill
 from reluflow.engine.layout import LOSS0, N_FIELDS, RTOL
+from reluflow.engine.loss import tailed
 from reluflow.engine.tableau import DENSE, E3, E5, STAGES, A, C
 
 
 @inner
 def clock_shift(pk, clock):
-    """The s of `field`: the clock itself for exponential tails, 0 for the square loss, whose clock is t."""
-    return 0.0 if pk.loss == SQUARE else clock
+    """The s of `field`: the clock itself for exponential tails, 0 for other losses, whose clock is t."""
+    return clock if tailed(pk.loss) else 0.0
 
 
 @inner

@@ -8,7 +8,7 @@ On a surface k, x_i = alpha_i e_k: with m the bit of the surface, D = sum_k (m F
 which is what their bit achieves.
 
 The drive is kept as e^G g with max |g| of order 1 for losses with an exponential tail, and the clock s = log(1 + t)
-is used there: rates are multiplied by e^{G + s}. The square loss has G = 0 and the clock t (s = 0 in the formula).
+is used there: rates are multiplied by e^{G + s}. Without a tail G = 0 and the clock is t (s = 0 in the formula).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reluflow.engine import loss as losses
 from reluflow.engine._jit import APART, inner, making
 
-SQUARE, LOGISTIC, LOGISTIC2, EXPONENTIAL = 0, 1, 2, 3
 BLAS_ABOVE = 100_000
 
 # What a surface is to a neuron. FRESH is added after an event until the neuron has clearly left the surface.
@@ -142,57 +142,44 @@ def add_up(pk, acc, f):
 
 
 @inner
-def log1pexp(z):
-    """log(1 + e^z) without overflow."""
-    return max(z, 0.0) + np.log1p(np.exp(-abs(z)))
-
-
-@inner
 def drive(pk, f, g):
-    """Fills g with -dL/df_i / e^G and returns G (0 for the square loss)."""
+    """Fills g with -dL/df_i / e^G and returns G (0 for a loss without a tail)."""
     n = f.size
-    if pk.loss == SQUARE:
+    if not losses.tailed(pk.loss):
+        weight = pk.weight * losses.factor(pk.loss)
         for i in range(n):
-            g[i] = pk.weight * (pk.y[i] - f[i])
+            g[i] = losses.force(pk.loss, weight, pk.y[i], f[i])
         return 0.0
     top = -np.inf
     for i in range(n):
-        z = pk.y[i] * f[i]
-        lg = -z if pk.loss == EXPONENTIAL else -log1pexp(z)
+        lg = losses.log_force(pk.loss, pk.y[i] * f[i])
         g[i] = lg
         top = max(top, lg)
     for i in range(n):
         g[i] = pk.y[i] * np.exp(g[i] - top)
     top += np.log(pk.weight)
-    if pk.loss == LOGISTIC2:
-        top += np.log(2.0)
+    if losses.factor(pk.loss) != 1.0:
+        top += np.log(losses.factor(pk.loss))
     return top
 
 
 @making
 def log_loss(pk, f):
-    """log of the loss; -inf for a perfect square-loss fit."""
+    """log of the loss; -inf for a perfect fit without a tail."""
     n = f.size
-    if pk.loss == SQUARE:
-        total = 0.0
-        for i in range(n):
-            total += (f[i] - pk.y[i]) ** 2
-        return np.log(0.5 * pk.weight * total + pk.constant)
+    if not losses.tailed(pk.loss):
+        # With c = 2 the factor 1/2 of a squared term cancels, and each term is added with one rounding.
+        weight = 0.5 * pk.weight * losses.factor(pk.loss)
+        return np.log(weight * losses.total(pk.loss, 2.0, pk.y, f) + pk.constant)
     top = -np.inf
     terms = np.empty(n + APART)[:n]
     for i in range(n):
-        z = pk.y[i] * f[i]
-        if pk.loss == EXPONENTIAL:
-            terms[i] = -z
-        elif z > 30.0:
-            terms[i] = -z - 0.5 * np.exp(-z)
-        else:
-            terms[i] = np.log(log1pexp(-z))
+        terms[i] = losses.log_value(pk.loss, pk.y[i] * f[i])
         top = max(top, terms[i])
     total = 0.0
     for i in range(n):
         total += np.exp(terms[i] - top)
-    log_sum = top + np.log(total) + np.log(pk.weight) + (np.log(2.0) if pk.loss == LOGISTIC2 else 0.0)
+    log_sum = top + np.log(total) + np.log(pk.weight) + np.log(losses.factor(pk.loss))
     return log_sum if pk.constant == 0.0 else np.log(np.exp(log_sum) + pk.constant)
 
 
@@ -408,13 +395,11 @@ def stiffness(pk, y, s, bits, code, dead, slid, basis, probe, wk):
             v = pk.alpha[i] * acc[0, k]
         else:
             v = pk.alpha[i] * ((1.0 + pk.slope) * acc[1, k] - acc[0, k])
-        z = pk.y[i] * wk.f[i]
-        if pk.loss == SQUARE:
-            curve = pk.weight
-        elif pk.loss == EXPONENTIAL:
-            curve = pk.weight * np.exp(s - z)
+        weight = pk.weight * losses.factor(pk.loss)
+        if losses.tailed(pk.loss):
+            curve = weight * np.exp(losses.log_curvature(pk.loss, s, pk.y[i] * wk.f[i]))
         else:
-            curve = pk.weight * np.exp(s - log1pexp(z) - log1pexp(-z)) * (2.0 if pk.loss == LOGISTIC2 else 1.0)
+            curve = losses.curvature(pk.loss, weight, pk.y[i], wk.f[i])
         probe[i] = curve * v
         total += probe[i] * probe[i]
     total = np.sqrt(total)

@@ -19,9 +19,10 @@ from reluflow.engine import surfaces as slide
 from reluflow.engine._jit import APART, inner, making
 from reluflow.engine.events import record, settle_surfaces
 from reluflow.engine.explicit import velocity
-from reluflow.engine.field import ON, SLID, SQUARE
+from reluflow.engine.field import ON, SLID
 from reluflow.engine.layout import CLOCK, EV_USED, N_EVENTS, N_JUMP_EVENTS, NEAREST
 from reluflow.engine.locate import norm_q
+from reluflow.engine.loss import tailed
 from reluflow.engine.origin import leave_origin, rest_if_held
 from reluflow.engine.surfaces import out_of_held
 
@@ -30,7 +31,7 @@ ALIGNED = 1e-28  # |q_perp|^2 below which the direction is that of D to rounding
 
 @inner
 def clock_at(pk, t):
-    return t if pk.loss == SQUARE else np.log1p(t)
+    return np.log1p(t) if tailed(pk.loss) else t
 
 
 @inner

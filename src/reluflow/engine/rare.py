@@ -8,10 +8,11 @@ from reluflow.engine import surfaces as slide
 from reluflow.engine._jit import APART, entry, inner, making
 from reluflow.engine.events import record, settle_surfaces
 from reluflow.engine.explicit import velocity
-from reluflow.engine.field import ASLEEP, DEAD, OFF, ON, PINNED, SQUARE, field, log_loss
+from reluflow.engine.field import ASLEEP, DEAD, OFF, ON, PINNED, field, log_loss
 from reluflow.engine.frozen import jump
 from reluflow.engine.layout import CHECKED, CLOCK, EV_USED, LOSS0, ORIGIN, REST, STEP
 from reluflow.engine.locate import norm_q, speed
+from reluflow.engine.loss import tailed
 from reluflow.engine.origin import leave_origin, rest_if_held, wake
 
 START, RESTORE, AT_ORIGIN, JUMP, LOOK = 0, 1, 2, 3, 4
@@ -89,7 +90,7 @@ def first_step(pk, st, v, wk, cf):
     force = 0.0
     for i in range(pk.alpha.size):
         force += abs(pk.alpha[i] * wk.g[i])
-    cf[REST] *= force * (np.exp(G) if pk.loss == SQUARE else 1.0)
+    cf[REST] *= force * (1.0 if tailed(pk.loss) else np.exp(G))
     top = 0.0
     for j in range(m):
         size = norm_q(st.y, j, r) if pk.first == 1 else 1.0

@@ -15,7 +15,8 @@ data): it counts as off.
 import numpy as np
 
 from reluflow.engine._jit import APART, inner, making
-from reluflow.engine.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, fill
+from reluflow.engine.field import FRESH, OFF, ON, PINNED, SLID, fill
+from reluflow.engine.loss import tailed
 
 # How a surface came to be resolved.
 ABSENT, FALLING, RISING, HELD, FORCE_OFF, FORCE_ON, AT_START = 0, 1, 2, 3, 4, 5, 6
@@ -73,10 +74,10 @@ def noise(pk, y, m, r, wk, out):
     fill(out, 0.0)
     for i in range(pk.alpha.size):
         a = abs(pk.alpha[i])
-        if pk.loss == SQUARE:
-            out[pk.surf[i]] += 1e-15 * pk.weight * a * (abs(pk.y[i]) + a * total)
-        else:
+        if tailed(pk.loss):
             out[pk.surf[i]] += 1e-15 * a * abs(wk.g[i]) * (1.0 + a * total)
+        else:
+            out[pk.surf[i]] += 1e-15 * pk.weight * a * (abs(pk.y[i]) + a * total)
 
 
 @inner
