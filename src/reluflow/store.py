@@ -426,7 +426,7 @@ def _read_1(path: Path, attributes: dict) -> Solution:
     from reluflow.data import Data
     from reluflow.experiment import Experiment
     from reluflow.init import Params
-    from reluflow.problem import LeakyReLU
+    from reluflow.problem import activation_of
     from reluflow.solution import Stats
 
     try:
@@ -440,7 +440,7 @@ def _read_1(path: Path, attributes: dict) -> Solution:
             ),
             loss=about["loss"],
             reduction=about["reduction"],
-            activation=LeakyReLU(about["slope"], about["at_zero"]),
+            activation=activation_of(about["slope"], about["at_zero"]),
             train=about["train"],
         )
         table, told = _schema.tables()["method"], attributes["method"]
