@@ -29,7 +29,7 @@ class LeakyReLU:
     slope: float
     at_zero: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "slope", _share("slope", self.slope))
         at_zero = self.slope if self.at_zero is None else _share("at_zero", self.at_zero)
         object.__setattr__(self, "at_zero", at_zero)
@@ -42,7 +42,7 @@ class ReLU:
 
     at_zero: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "at_zero", _share("at_zero", self.at_zero))
 
     @property
@@ -86,7 +86,7 @@ class Problem:
     activation: Activation = field(default_factory=ReLU)
     train: str = "both"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.data, Data):
             raise TypeError(f"`data` must be an rf.Data, got {type(self.data).__name__}: write `rf.Data(x, y)`.")
         if not isinstance(self.init, Params):

@@ -25,6 +25,8 @@ from reluflow.problem import Problem
 from reluflow.replay import Moments, Replay
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from reluflow.experiment import Experiment
     from reluflow.phases import Phases
 
@@ -208,7 +210,7 @@ class Solution:
 
         return store.save(self, path)
 
-    def to_xarray(self):
+    def to_xarray(self) -> xr.Dataset:
         """Frames and events as an `xarray.Dataset`: dims frame, neuron, datum, feature, event; times are `log_t`."""
         from reluflow import store
 
@@ -307,12 +309,12 @@ class Solution:
 
     @property
     def _frames(self):
-        return tuple(self.recording.frames)
+        return tuple(map(np.array, self.recording.frames))
 
     @property
     def _checkpoints(self):
         marks = self.recording.checkpoints
-        return np.column_stack([marks.clock, self.recording.resume]), marks.y, marks.code
+        return np.column_stack([marks.clock, self.recording.resume]), np.array(marks.y), np.array(marks.code)
 
     @property
     def _machine(self):
