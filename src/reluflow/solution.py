@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from reluflow.clock import Clock, clock_for
-from reluflow.drive.loop import Driver
-from reluflow.drive.recorder import Costs, States, Tape
+from reluflow.drive.loop import Run
+from reluflow.drive.recorder import States
 from reluflow.events import Events
 from reluflow.init import Params
 from reluflow.methods import Descent, Method
@@ -374,22 +374,13 @@ def end_text(sol: Solution) -> str:
     return f"{sol.t_end:.6g}" if np.isfinite(sol.t_end) else f"e^{sol.log_t_end:.6g}"
 
 
-def recorded(
-    problem: Problem,
-    method: Method,
-    driver: Driver,
-    tape: Tape,
-    outcome: Outcome,
-    seconds: float,
-    times: tuple | None = None,
-    costs: Costs | None = None,
-) -> Solution:
+def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = None) -> Solution:
     """The Solution of a run that has ended; `times` are those its frames were asked for."""
+    driver, tape, outcome, seconds, costs = run
     clock = clock_for(problem, method)
     checkpoints, resume = tape.checkpoints()
     events = Events.from_surfaces(tape.all_events(), clock.times, driver.pk, driver.coords.kept)
     replay = Replay(driver, clock, checkpoints, resume)
-    costs = costs or driver.costs()
     seen = len(events) if costs.seen is None else costs.seen
     with np.errstate(over="ignore"):  # the loss of a run that blew up
         first, last = np.exp(replay.look(checkpoints.rows([0, -1]))[1]).tolist()
