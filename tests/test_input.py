@@ -92,7 +92,7 @@ def test_objects_of_the_wrong_type_are_named():
     with pytest.raises(TypeError, match=r"`data` must be an rf.Data, got list: write `rf.Data\(x, y\)`"):
         rf.Problem(X, rf.init.balanced(3, 2))
     with pytest.raises(TypeError, match=r"`activation` must be rf.ReLU\(\) or rf.LeakyReLU\(slope\)"):
-        problem(activation="relu")
+        problem(activation=0.1)
     with pytest.raises(TypeError, match=r"`problem` must be an rf.Problem, got Data"):
         rf.solve(rf.Data(X, Y), t1=1.0)
 

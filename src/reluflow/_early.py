@@ -8,6 +8,7 @@ r"""The early phase in the limit of vanishing scale: outputs are 0, the drive is
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -100,7 +101,7 @@ class Early:
         return "\n".join(lines)
 
 
-def text_of(items) -> str:
+def text_of(items: Iterable[int]) -> str:
     """A list that stays short."""
     items = list(items)
     shown = ", ".join(map(str, items[:8]))
@@ -125,7 +126,7 @@ class Frozen:
         m.run.log_used = 0
         m.horizon()
 
-    def go(self, t: float):
+    def go(self, t: float) -> np.ndarray:
         rows = self.machine.jump_to(t)
         self.rows.append(rows)
         return rows

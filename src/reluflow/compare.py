@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from reluflow.phases import Phase, Phases
 from reluflow.problem import Problem
 from reluflow.solution import Solution
 from reluflow.solve import solve, whole_runs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +144,7 @@ class Comparison:
             )
         return "\n".join([*lines, "", self.summary()])
 
-    def figure(self):
+    def figure(self) -> Figure:
         """Losses, output gap and differing bits over time, as a matplotlib figure."""
         from matplotlib.figure import Figure
 

@@ -29,7 +29,7 @@ class Flow:
     rtol: float = 1e-8
     events: str = "exact"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "rtol", _rtol(self.rtol, "1e-8 suits most uses"))
         if one_of("events", self.events, ("exact", "stepped")) == "stepped":
             warnings.warn(
@@ -50,7 +50,7 @@ class SteppedFlow:
 
     rtol: float = 1e-4
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "rtol", _rtol(self.rtol, "1e-4 suits most uses"))
 
 
@@ -76,7 +76,7 @@ class Descent:
     dtype: str = "float64"
     fast_forward: bool | None = None  # None is True, and leaves the keys of experiments as they were without it
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         step = number(
             "step",
             self.step,
@@ -120,7 +120,7 @@ class Save:
     frames: int = 1000
     memory: str = "64 MiB"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         whole("frames", self.frames, least=2, hint="the first and the last frame are always kept")
         if self.times is not None:
             times = np.atleast_1d(as_finite("times", self.times, hint="give times in increasing order"))
@@ -145,7 +145,7 @@ class Limits:
     events: int = 1_000_000
     seconds: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         whole("steps", self.steps, least=1, hint="leave it out for the default")
         whole("events", self.events, least=1, hint="leave it out for the default")
         if self.seconds is not None:

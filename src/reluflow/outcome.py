@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 
 class Outcome(Enum):
@@ -28,6 +29,6 @@ class Outcome(Enum):
 class SolveError(RuntimeError):
     """A run that could not do what was asked; what it did is in `.solution`."""
 
-    def __init__(self, solution, at: str = ""):
+    def __init__(self, solution: Any, at: str = ""):
         super().__init__(solution.outcome.value + (f" (stopped at t = {at})" if at else ""))
         self.solution = solution

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class Phases(tuple):
     A last plateau is where a run came to rest with some loss left.
     """
 
-    def __getitem__(self, which):  # type: ignore[override]
+    def __getitem__(self, which: Any) -> Any:
         if isinstance(which, str):
             return Phases(p for p in self if p.kind == which)
         return tuple.__getitem__(self, which)
@@ -165,7 +165,7 @@ def phases(sol: Solution, tol: float = 1e-2) -> Phases:
         kinds.append("alignment")
     delta = 0.05 * gap
 
-    def quiet(c):
+    def quiet(c: np.ndarray) -> np.ndarray:
         """Positive where the loss moves by less than SLOW in a growth time."""
         at = np.minimum(sol.clock.times(c)[0], 1e300)
         lo, hi = np.maximum(at - delta, 0.0), np.minimum(at + delta, t[-1])

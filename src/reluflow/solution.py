@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from reluflow.clock import Clock, clock_for
-from reluflow.drive.loop import Driver
-from reluflow.drive.recorder import Costs, States, Tape
+from reluflow.drive.loop import Run
+from reluflow.drive.recorder import States
 from reluflow.events import Events
 from reluflow.init import Params
 from reluflow.methods import Descent, Method
@@ -25,6 +25,8 @@ from reluflow.problem import Problem
 from reluflow.replay import Moments, Replay
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from reluflow.experiment import Experiment
     from reluflow.phases import Phases
 
@@ -208,7 +210,7 @@ class Solution:
 
         return store.save(self, path)
 
-    def to_xarray(self):
+    def to_xarray(self) -> xr.Dataset:
         """Frames and events as an `xarray.Dataset`: dims frame, neuron, datum, feature, event; times are `log_t`."""
         from reluflow import store
 
@@ -307,12 +309,12 @@ class Solution:
 
     @property
     def _frames(self):
-        return tuple(self.recording.frames)
+        return tuple(map(np.array, self.recording.frames))
 
     @property
     def _checkpoints(self):
         marks = self.recording.checkpoints
-        return np.column_stack([marks.clock, self.recording.resume]), marks.y, marks.code
+        return np.column_stack([marks.clock, self.recording.resume]), np.array(marks.y), np.array(marks.code)
 
     @property
     def _machine(self):
@@ -372,22 +374,13 @@ def end_text(sol: Solution) -> str:
     return f"{sol.t_end:.6g}" if np.isfinite(sol.t_end) else f"e^{sol.log_t_end:.6g}"
 
 
-def recorded(
-    problem: Problem,
-    method: Method,
-    driver: Driver,
-    tape: Tape,
-    outcome: Outcome,
-    seconds: float,
-    times: tuple | None = None,
-    costs: Costs | None = None,
-) -> Solution:
+def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = None) -> Solution:
     """The Solution of a run that has ended; `times` are those its frames were asked for."""
+    driver, tape, outcome, seconds, costs = run
     clock = clock_for(problem, method)
     checkpoints, resume = tape.checkpoints()
     events = Events.from_surfaces(tape.all_events(), clock.times, driver.pk, driver.coords.kept)
     replay = Replay(driver, clock, checkpoints, resume)
-    costs = costs or driver.costs()
     seen = len(events) if costs.seen is None else costs.seen
     with np.errstate(over="ignore"):  # the loss of a run that blew up
         first, last = np.exp(replay.look(checkpoints.rows([0, -1]))[1]).tolist()

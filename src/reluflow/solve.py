@@ -48,9 +48,9 @@ def solve(
     # The iterations of a descent asked for by t1 are no surprise, so only limits given by the caller bound them.
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
     with loop.stops() as stop:
-        driver = driver_for(problem, method, end)
-        tape, outcome, seconds = loop.run(driver, save, limits, progress, stop)
-        sol = recorded(problem, method, driver, tape, outcome, seconds, save.times)
+        run = loop.run(driver_for(problem, method, end), save, limits, progress, stop)
+        sol = recorded(problem, method, run, save.times)
+    outcome = run.outcome
     # A request to stop that came too late to cut the run short still counts.
     if stop.count > (outcome is Outcome.INTERRUPTED) or (outcome is Outcome.INTERRUPTED and _whole_runs.get()):
         raise KeyboardInterrupt

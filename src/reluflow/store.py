@@ -23,6 +23,7 @@ import platform
 import re
 import shutil
 import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -41,6 +42,9 @@ from reluflow.problem import Problem
 from reluflow.replay import Replay
 
 if TYPE_CHECKING:
+    import xarray as xr
+
+    from reluflow.engine.pack import Coordinates
     from reluflow.solution import Solution, Stats
 
 FORMAT = 1
@@ -89,7 +93,7 @@ PART = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.part")
 
 
 @contextmanager
-def beside(path: Path):
+def beside(path: Path) -> Iterator[Path]:
     """A new folder beside `path` to write and rename; it goes away in any case.
 
     It is locked by its writer, and the system lets go of the lock of a killed one: so `clear` knows what is left over.
@@ -244,7 +248,7 @@ DIMS = {
 }
 
 
-def _jsonable(value):
+def _jsonable(value: Any) -> Any:
     """Numbers JSON has no word for become texts that `float` reads."""
     if isinstance(value, dict):
         return {k: _jsonable(v) for k, v in value.items()}
@@ -331,7 +335,7 @@ def _solution(
     return Solution(recording, Replay(driver, clock_for(problem, method), marks, resume))
 
 
-def _turn(coords, basis: np.ndarray):
+def _turn(coords: Coordinates, basis: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """From the stored basis to the one computed here.
 
     The two agree, and no number changes, unless the linear algebra underneath has changed.
@@ -426,7 +430,7 @@ def _read_1(path: Path, attributes: dict) -> Solution:
     from reluflow.data import Data
     from reluflow.experiment import Experiment
     from reluflow.init import Params
-    from reluflow.problem import LeakyReLU
+    from reluflow.problem import activation_of
     from reluflow.solution import Stats
 
     try:
@@ -440,7 +444,7 @@ def _read_1(path: Path, attributes: dict) -> Solution:
             ),
             loss=about["loss"],
             reduction=about["reduction"],
-            activation=LeakyReLU(about["slope"], about["at_zero"]),
+            activation=activation_of(about["slope"], about["at_zero"]),
             train=about["train"],
         )
         table, told = _schema.tables()["method"], attributes["method"]
@@ -473,7 +477,7 @@ def _read_1(path: Path, attributes: dict) -> Solution:
         ) from error
 
 
-def _number(value, annotation):
+def _number(value: Any, annotation: Any) -> Any:
     return float(value) if str(annotation) == "float" and value is not None else value
 
 
@@ -483,7 +487,7 @@ READERS = {1: _read_1}
 # Labelled arrays ------------------------------------------------------------------------------------------------------
 
 
-def to_xarray(sol: Solution):
+def to_xarray(sol: Solution) -> xr.Dataset:
     """Frames and events as one `xarray.Dataset` with dims frame, neuron, datum, feature, event; times are `log_t`."""
     import xarray as xr
 

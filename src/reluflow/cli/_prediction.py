@@ -75,7 +75,8 @@ def _neuron(w, s, x, y, nu2, n):
     active = c > 0
     dying = active & (s * y < 0)
     eta = np.where(dying, n * c / (np.abs(y) * nu2), np.inf)
-    times, t, now, w = [], 0.0, 0.0, np.array(w, float)
+    times: list[tuple[float, int]] = []
+    t, now, w = 0.0, 0.0, np.array(w, float)
     for k in [*np.argsort(eta)[: int(dying.sum())], None]:
         d = s * (y[active] @ x[active]) / n
         size = np.linalg.norm(d)

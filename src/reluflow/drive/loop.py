@@ -91,6 +91,16 @@ class Driver(Protocol):
         """What a file needs beside the states to take a run up again."""
 
 
+class Run(NamedTuple):
+    """A run that has ended, and what it took."""
+
+    driver: Driver
+    tape: Tape
+    outcome: Outcome
+    seconds: float
+    costs: Costs
+
+
 class Stops:
     """Requests to stop that came while a run was at work."""
 
@@ -123,10 +133,8 @@ def stops() -> Iterator[Stops]:
             signal.signal(number, handler)
 
 
-def run(
-    driver: Driver, save: Save, limits: Limits, progress: Callable[[Progress], None] | None, stop: Stops
-) -> tuple[Tape, Outcome, float]:
-    """Advances `driver` until it is over or a limit is met; returns its tape, the outcome and the seconds it took."""
+def run(driver: Driver, save: Save, limits: Limits, progress: Callable[[Progress], None] | None, stop: Stops) -> Run:
+    """Advances `driver` until it is over or a limit is met."""
     began = told = _time.perf_counter()
     tape = Tape(max(8, min(save.frames, as_bytes(save.memory) // driver.row_bytes)))
     outcome: Outcome | None = Outcome.INTERRUPTED
@@ -145,7 +153,7 @@ def run(
     except KeyboardInterrupt:
         outcome = Outcome.INTERRUPTED
     driver.finish(tape, outcome)
-    return tape, outcome, _time.perf_counter() - began
+    return Run(driver, tape, outcome, _time.perf_counter() - began, driver.costs())
 
 
 def _limited(done: Done, limits: Limits, seconds: float, stop: Stops) -> Outcome | None:

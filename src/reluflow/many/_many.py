@@ -18,6 +18,7 @@ from reluflow.many._step import Rule
 from reluflow.methods import Descent, Save, as_bytes
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
+from reluflow.solution import recorded
 from reluflow.solve import end_clock
 
 FRAMES, MEMORY = 101, "1 GiB"
@@ -97,8 +98,9 @@ class Many(Sequence):
         good = np.all(np.isfinite(self._y[k]), axis=1)
         clock, y = self._iteration[k][good].astype(float), self._y[k][good]
         machine = plain.Machine(problem, method, int(clock[-1]))
-        asked = None if np.all(self._asked) else self._asked[good]
-        return watched(problem, method, machine, "many", clock, y, outcome, self.seconds, asked)
+        run = watched(machine, "many", (clock, y), (outcome, self.seconds))
+        run.tape.asked = [run.tape.marks[0].rows(self._asked[good])]
+        return recorded(problem, method, run, None if np.all(self._asked) else ())
 
     def __repr__(self) -> str:
         good = sum(o.success for o in self.outcome)

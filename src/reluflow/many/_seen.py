@@ -9,13 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.drive.descent import Machine
+from reluflow.drive.loop import Run
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.engine.field import OFF, ON, PINNED
 from reluflow.engine.surfaces import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
-from reluflow.methods import Descent
 from reluflow.outcome import Outcome
-from reluflow.problem import Problem
-from reluflow.solution import Solution, recorded
 
 LISTED = 100_000  # events of a run that are listed; the others are counted
 
@@ -26,29 +24,16 @@ def codes(x: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.where(u > 0, ON, np.where(u < 0, OFF, PINNED)).astype(np.int8).reshape(len(q), -1)
 
 
-def watched(
-    problem: Problem,
-    method: Descent,
-    machine: Machine,
-    name: str,
-    clock: np.ndarray,
-    y: np.ndarray,
-    outcome: Outcome,
-    seconds: float,
-    asked: np.ndarray | None = None,
-) -> Solution:
-    """States at iterations `clock`, made by `name`, as a Solution; `asked` says which of them are frames."""
+def watched(machine: Machine, name: str, states: tuple[np.ndarray, np.ndarray], ended: tuple[Outcome, float]) -> Run:
+    """States (iterations, y) as a run whose iterations were made by `name`; `ended` is its outcome and its seconds."""
+    clock, y = states
     m, r = machine.m, machine.r
     code = codes(np.asarray(machine.task.x, float), y[:, : m * r].reshape(-1, m, r))
-    marks = States(clock, y, code)
     rows = _events(machine, clock, y, code)
     tape = Tape(len(clock))
-    tape.marks, tape.resume, tape.events = [marks], [np.ones(len(clock))], [rows[:LISTED]]
-    if asked is not None:
-        tape.asked = [marks.rows(asked)]
+    tape.marks, tape.resume, tape.events = [States(clock, y, code)], [np.ones(len(clock))], [rows[:LISTED]]
     steps = int(clock[-1])
-    costs = Costs(steps, 0, steps, float("nan"), {name: steps}, len(rows))
-    return recorded(problem, method, machine, tape, outcome, seconds, None if asked is None else (), costs)
+    return Run(machine, tape, *ended, Costs(steps, 0, steps, float("nan"), {name: steps}, len(rows)))
 
 
 def _events(machine: Machine, clock, y, code) -> np.ndarray:

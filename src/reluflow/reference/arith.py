@@ -48,7 +48,7 @@ def tiny() -> arb:
 
 def basis(vectors):
     """Orthonormal vectors with the same span (Gram-Schmidt; dependent vectors are left out)."""
-    out = []
+    out: list = []
     for v in vectors:
         rest = project(project(v, out), out)
         length = norm(rest)

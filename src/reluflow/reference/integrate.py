@@ -36,7 +36,7 @@ class _Run:
         if not self.times or any(u >= v for u, v in pairwise(self.times)) or self.times[0] < 0:
             raise ValueError("`times` must be increasing, not negative and at least one: sort them.")
         self.t = arb(0)
-        self.e = None
+        self.e: int | None = None
         self.stuck = 0
         self.events, self.saved = [], []
         self.cells = {}
@@ -96,6 +96,7 @@ class _Run:
         f = outputs(net, self.neurons)
         g = drive(net, f)
         cells = [self._cell(neuron) for neuron in self.neurons]
+        assert self.e is not None
         now = Expansion(net, self.neurons, cells, g, self.e, self.order, bits)
         unit = arb((1, self.e))
         end, reach = self._length(now)

@@ -32,7 +32,7 @@ def earliest(run, now, cells, end):
     if not found:
         return end, {}
     first = min(tau for tau, _, _ in found)
-    hits = {}
+    hits: dict = {}
     for tau, j, cause in found:
         if tau <= first + close:
             hits.setdefault(j, []).append(cause)

@@ -15,7 +15,7 @@ from reluflow.many._seen import watched
 from reluflow.methods import Descent, as_bytes
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
-from reluflow.solution import Solution
+from reluflow.solution import Solution, recorded
 from reluflow.torch._model import array, as_data, import_torch, layers, weights
 from reluflow.torch._watched import Between, Watched
 
@@ -113,7 +113,7 @@ class Probe:
         clock = np.array([k for k, _, _ in records[:good]], float)
         outcome = Outcome.REACHED if good == len(records) else Outcome.NOT_FINITE
         seconds = _time.perf_counter() - self._began
-        sol = watched(self.problem, method, machine, "torch", clock, y, outcome, seconds)
+        sol = recorded(self.problem, method, watched(machine, "torch", (clock, y), (outcome, seconds)))
         return Watched(sol.recording, Between(sol.replay, self.problem.data.x))
 
     def __repr__(self) -> str:
