@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import os
 import struct
-import time
 
 import numpy as np
 import pytest
@@ -65,11 +64,9 @@ def test_the_real_files_have_their_published_counts(split):
 
 
 @real
-def test_zero_against_one_has_12665_training_rows_and_loads_in_two_seconds():
+def test_zero_against_one_has_12665_training_rows():
     digits._read.cache_clear()
-    start = time.perf_counter()
     data = rfd.mnist(pair=(0, 1))
-    assert time.perf_counter() - start < 2.0
     assert (data.n, data.d) == (12665, 784)
     assert (np.sum(data.y > 0), np.sum(data.y < 0)) == (5923, 6742)  # the first digit of the pair is +1
     assert data.x.min() == 0.0 and data.x.max() == 1.0

@@ -3,9 +3,11 @@
 import errno
 import json
 import os
+import time
 
 import numpy as np
 import pytest
+from support.counted import Clock
 from support.sweeps import assert_same, experiment
 
 from reluflow.outcome import Outcome
@@ -218,11 +220,13 @@ def test_a_real_full_disk_leaves_no_part_of_a_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_failed_points_are_tried_again_only_when_asked(tmp_path):
+def test_failed_points_are_tried_again_only_when_asked(tmp_path, monkeypatch):
     store = tmp_path / "s"
     slow = experiment(method__kind="descent", method__step=1e-4, solve__t1=60.0, init__log_scale=0.0)
     over = {"init.seed": [0, 1]}
-    first = sweep(slow, over, KEEP, workers=0, store=store, seconds=1e-4)
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "perf_counter", Clock())
+        first = sweep(slow, over, KEEP, workers=0, store=store, seconds=0.5)
     assert first["failed"].all()
     resumed = sweep(slow, over, KEEP, workers=0, store=store, resume=True)
     assert resumed["failed"].all()
