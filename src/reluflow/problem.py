@@ -19,8 +19,8 @@ TAILED = ("logistic", "logistic2", "exponential")
 @by_name
 @dataclass(frozen=True)
 class LeakyReLU:
-    """s(z) = z for z > 0 and slope * z below; `at_zero` is the derivative at 0 that descent uses (flows resolve it
-    themselves)."""
+    """s(z) = z for z > 0 and slope * z below; `at_zero` is the derivative at 0 used by descent (flows decide
+    it by the dynamics)."""
 
     slope: float
     at_zero: float | None = None
@@ -44,7 +44,7 @@ class Problem:
     """f(x) = sum_j a_j s(<w_j, x>) trained on `data` from `init`.
 
     `loss` is "square" (1/2)(f-y)^2, "logistic" log(1+e^-yf), "logistic2" twice that, or "exponential" e^-yf;
-    `reduction` takes their "mean" or "sum"; `train` moves "both" layers or the "first" alone.
+    `reduction` is the "mean" or the "sum" over the data; `train` is "both" layers or the "first" alone.
     """
 
     data: Data
@@ -90,7 +90,7 @@ class Problem:
 
     @property
     def tailed(self) -> bool:
-        """Whether the loss only vanishes at infinity."""
+        """Whether the loss reaches its minimum only at infinity."""
         return self.loss in TAILED
 
     def __repr__(self) -> str:

@@ -178,7 +178,7 @@ def test_the_template_runs_and_names_every_argument(here, capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["run", "none.toml"], "error `none.toml` must be an experiment in TOML, got no file"),
+        (["run", "none.toml"], "error File not found: none.toml."),
         (
             ["run", "my.toml", "--set", "init.widht=3"],
             "error `init.widht` is not an argument of `rf.init.balanced`: did you",
@@ -191,13 +191,13 @@ def test_the_template_runs_and_names_every_argument(here, capsys):
         (["run", "--verify", "none"], "error `none` must be a run folder, got nothing there"),
         (
             ["run", "my.toml", "--set", "solve.limits.steps=3"],
-            "error The run met its step limit: raise `Limits(steps=...)`",
+            "error The run reached its step limit: raise `Limits(steps=...)`",
         ),
         (
             ["data", "describe", "two_pints"],
             "error `two_pints` is not a generator, nor a .csv, .npz or .toml file: did you",
         ),
-        (["data", "describe", "orthonormal"], "error `n` must be given for `rf.data.orthonormal`"),
+        (["data", "describe", "orthonormal"], "error `n` is required by `rf.data.orthonormal`"),
         (["data", "make", "two_points", "--out", "a.txt"], "error `--out` must end in .csv or .npz, got `a.txt`"),
         (["data", "get", "cifar"], "error `reluflow data get` knows mnist, got 'cifar'"),
         (["bench", "none-such"], "error "),
@@ -217,7 +217,7 @@ def test_data_given_for_an_experiment_are_told_from_it(here, capsys, command):
     rf.data.two_points().to_csv("points.csv")
     assert reluflow(*command, "points.csv") == 2
     said = capsys.readouterr().err
-    assert said.startswith("error `points.csv` must be an experiment in TOML, got data: name it in one, as `[data]`")
+    assert said.startswith("error `points.csv` is a data file, not an experiment: refer to it")
     assert said.count("\n") == 1
 
 

@@ -161,7 +161,7 @@ def test_an_endless_run_ends_at_its_seconds_and_says_so(monkeypatch):
     endless = experiment(method__kind="descent", method__step=1e-12, solve__t1=1000.0, init__log_scale=-1.0)
     ds = sweep(endless, {"init.seed": [0]}, ["final.log_loss"], workers=0, seconds=3.0)
     assert ds["outcome"].values[0] == "time_limit"
-    assert "met its limit of seconds" in str(ds["reason"].values[0])
+    assert "reached its time limit" in str(ds["reason"].values[0])
     assert 3.0 < float(ds["seconds"][0]) < 5.0
 
 

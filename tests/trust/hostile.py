@@ -134,8 +134,11 @@ def _judged(error: BaseException) -> tuple[str, str]:
     return ("refused" if good else "wrong"), kept
 
 
+RULES = " must | is not | is missing| is required by | needs | is nested | not found|Cannot |Give ".split("|")
+
+
 def _sentence(text: str) -> bool:
-    rule = any(word in text for word in (" must ", " is not ", "Give "))
+    rule = any(word in text for word in RULES)
     return rule and len(text) <= LONGEST and text.isprintable() and text[-1] in ".?"
 
 

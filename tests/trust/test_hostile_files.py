@@ -70,7 +70,7 @@ def test_a_number_that_is_not_finite_is_refused_where_the_file_is_read(bad):
     ("text", "said"),
     [
         (TWO.format("10_000_000_000"), r"line 5: `init\.width` must take at most 268435456 numbers"),
-        (TWO.format("9" * 5000), r"this must be TOML, got an endless number"),
+        (TWO.format("9" * 5000), r"this must be TOML, got a number with too many digits"),
         (
             TWO.format("0x" + "f" * 5000),
             r"line 5: `init\.width` must hold numbers below 2\^256, got a whole number of 20000 bits",
@@ -79,9 +79,9 @@ def test_a_number_that_is_not_finite_is_refused_where_the_file_is_read(bad):
             TWO.format("1979-05-27"),
             r"line 5: `init\.width` must hold numbers, texts, lists or tables, got datetime\.date",
         ),
-        (TWO.format("[" * 30 + "]" * 30), r"line 5: `init\.width` must be nested at most 24 deep"),
-        (TWO.format("[" * 5000 + "]" * 5000), r"this must be TOML, got lists or tables in one another without end"),
-        ("[" + "a." * 50 + "b]\n", r"must be nested at most 24 deep"),
+        (TWO.format("[" * 30 + "]" * 30), r"line 5: `init\.width` is nested more than 24 levels deep"),
+        (TWO.format("[" * 5000 + "]" * 5000), r"this must be TOML, got lists or tables nested too deeply"),
+        ("[" + "a." * 50 + "b]\n", r"is nested more than 24 levels deep"),
         ("[" + "a." * 5000 + "b]\n", r"a dotted key must have at most 100 parts"),
         ("a." * 100_000 + "b = 1\n", r"a dotted key must have at most 100 parts"),
         (

@@ -146,7 +146,7 @@ class LazyRich:
 
 
 def lazy_rich(problem: Problem, log_scales, method=None, t1: float | None = None, **options) -> LazyRich:
-    """Trains `problem` from each of `log_scales` (until nothing moves, or to t1): how lazy it is."""
+    """Trains `problem` from each of `log_scales` (until convergence, or to t1) and measures how lazy each run is."""
     from reluflow._early import at_scale
     from reluflow.solve import solve, whole_runs
 

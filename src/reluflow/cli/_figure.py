@@ -26,7 +26,7 @@ def draw(film: Film, five, path: Path) -> None:
         )
         figure.text(0.055, 0.962, f"One network from {_scale(film.log_scale)} to its limit", fontsize=19, weight="bold")
         figure.text(
-            0.055, 0.937, "60 ReLU neurons, two points, gradient flow until nothing moves", fontsize=10.5, color=INK
+            0.055, 0.937, "60 ReLU neurons, two points, gradient flow until convergence", fontsize=10.5, color=INK
         )
         _legend(figure)
         top = outer[0].subgridspec(1, 3, wspace=0.25, width_ratios=[1, 1, 1.15])

@@ -136,7 +136,7 @@ def _count(theory: Prediction, sign: int) -> int:
 
 
 def follow(log_scale: float, seed: int = 0, progress=None) -> Film:
-    """Two points from e^log_scale until nothing moves."""
+    """Two points from e^log_scale until convergence."""
     experiment = two_points(log_scale, seed)
     sol = experiment.run(progress=progress)
     return Film(sol, predict(sol.problem.data, sol.problem.init, log_scale), log_scale)

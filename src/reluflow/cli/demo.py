@@ -37,7 +37,7 @@ def demo(out: Out = Path("demo"), log_scale: Scale = LOG_SCALE, json_: Json = Fa
     if not json_:
         console.print()
         console.print(f"[bold]One network from e^{log_scale:,.0f} to its limit[/bold]")
-        console.print("[dim]60 ReLU neurons, two points, gradient flow until nothing moves[/dim]")
+        console.print("[dim]60 ReLU neurons, two points, gradient flow until convergence[/dim]")
         console.print()
     film, five, facts, files, seconds = _make(out, log_scale, quiet=json_)
     if json_:
