@@ -176,7 +176,7 @@ def test_relative_paths_are_looked_for_from_the_files_folder(tmp_path, monkeypat
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert Experiment.from_toml(tmp_path / "e.toml").data == rf.data.two_points()
-    with pytest.raises(ExperimentError, match=r"`points.csv` must be a file, got nothing there"):
+    with pytest.raises(ExperimentError, match=r"File not found: points.csv"):
         Experiment.parse(small(data={"kind": "from_csv", "path": "points.csv"}).to_toml()).problem()
 
 

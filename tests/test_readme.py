@@ -34,7 +34,7 @@ def test_commands_and_names_exist():
     for name in re.findall(r"`rf\.(\w+)", README):
         assert hasattr(rf, name), name
     for name in re.findall(r"`sol\.(\w+)", README):
-        assert hasattr(rf.Solution, name) or name in ("events",), name
+        assert hasattr(rf.Solution, name) or name in ("events", "stats"), name
 
 
 def test_the_saved_run_of_the_readme(tmp_path, monkeypatch):

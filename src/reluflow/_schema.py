@@ -352,9 +352,7 @@ def complete(table: Table, given: Mapping, mistakes: list[Mistake]) -> dict:
             filled[name] = value
         elif param.required and name not in meant:
             example = _toml.value(EXAMPLES[name]) if name in EXAMPLES else "..."
-            mistakes.append(
-                Mistake(path, f"`{path}` is required by `{kind.text}`: add `{name} = {example}`")
-            )
+            mistakes.append(Mistake(path, f"`{path}` is required by `{kind.text}`: add `{name} = {example}`"))
         elif param.default is not None and param.default is not REQUIRED:  # None is expressed by omission
             filled[name] = plain(param.default)
     return filled

@@ -377,9 +377,7 @@ def _complete(given: Mapping, mistakes: list[Mistake]) -> dict:
         value = given.get(name)
         if value is None and name in ("data", "init"):
             first = {"data": "two_points", "init": "balanced"}[name]
-            mistakes.append(
-                Mistake(name, f'`[{name}]` is missing: add `[{name}]` with `kind = "{first}"`')
-            )
+            mistakes.append(Mistake(name, f'`[{name}]` is missing: add `[{name}]` with `kind = "{first}"`'))
         elif value is not None and not isinstance(value, Mapping):
             mistakes.append(
                 Mistake(name, f"`{name}` must be a table, got {show(value)}: write `[{name}]` and its keys below")

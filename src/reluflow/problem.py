@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class LeakyReLU:
     at_zero: float | None = None
 
     def __post_init__(self):
-        inside = dict(rule="in [0, 1]", ok=lambda v: 0.0 <= v <= 1.0, hint="0 is ReLU and 1 is linear")
+        inside: dict[str, Any] = dict(rule="in [0, 1]", ok=lambda v: 0.0 <= v <= 1.0, hint="0 is ReLU and 1 is linear")
         object.__setattr__(self, "slope", number("slope", self.slope, **inside))
         at_zero = self.slope if self.at_zero is None else number("at_zero", self.at_zero, **inside)
         object.__setattr__(self, "at_zero", at_zero)

@@ -116,9 +116,9 @@ def test_the_dashboard_is_told_and_workers_give_the_same_numbers(here, capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["sweep", "none.toml"], "`none.toml` must be an experiment in TOML"),
+        (["sweep", "none.toml"], "File not found: none.toml"),
         (["sweep", "my.toml", "--keep", "final.los"], "`final.los` is not a quantity to keep: did you mean"),
-        (["sweep", "my.toml", "--scheduler", "tcp://127.0.0.1:1"], "A Dask scheduler must answer at"),
+        (["sweep", "my.toml", "--scheduler", "tcp://127.0.0.1:1"], "No Dask scheduler answers at"),
         (["sweep", "my.toml", "--over", "init.seed"], "must look like key=value"),
     ],
 )

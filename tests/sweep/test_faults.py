@@ -105,7 +105,7 @@ def test_a_point_that_no_limit_can_stop_is_ended_with_its_worker(tmp_path, monke
     monkeypatch.syspath_prepend(tmp_path)
     ds = sweep(experiment(), {"init.seed": range(3)}, ["endless:quantity"], workers=2, seconds=1.0)
     assert ds["failed"].values.tolist() == [True, False, False]
-    assert "not done long after its 1 s" in str(ds["reason"].values[0])
+    assert "not finished long after its limit of 1 s" in str(ds["reason"].values[0])
 
 
 # Signals --------------------------------------------------------------------------------------------------------------

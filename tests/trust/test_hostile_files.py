@@ -129,5 +129,5 @@ def test_a_bomb_is_refused_before_it_unpacks(tmp_path):
 def test_a_header_that_promises_more_than_the_member_holds_is_refused(tmp_path):
     huge = cases_npz.headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000), }\n")
     (tmp_path / "a.npz").write_bytes(cases_npz.archive([("x.npy", huge), ("y.npy", cases_npz.npy(cases_npz.Y))]))
-    with pytest.raises(ValueError, match=r"`x` in .* must be a whole array of plain numbers, got damage"):
+    with pytest.raises(ValueError, match=r"`x` in .* must be a complete array of plain numbers, got damage"):
         rf.data.from_npz(tmp_path / "a.npz")

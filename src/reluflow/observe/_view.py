@@ -3,7 +3,7 @@ r"""A run at its frames, or at any times: the state, its bits, its outputs, and 
     w_j = e^{c_j} q_j,  a_j = e^{c_j} b_j,      f_i = sum_j e^{2 c_j} b_j m_ji <q_j, x_i>
     g_i = -dL/df_i,                             D_j = sum_i m_ji g_i x_i
 
-Bits m_ji are the run's own, never recomputed from signs. Outputs also come as mantissas with
+Bits m_ji come from the run and are never recomputed from signs. Outputs also come as mantissas with
 log scales, so f = e^-200000 is a number here.
 """
 
@@ -24,14 +24,14 @@ def log_abs(value) -> np.ndarray:
 
 
 def log_forces(loss: str, z: np.ndarray) -> np.ndarray:
-    """log r(z), r = -dl/dz of a loss of z = y f; the square loss has none (its force may vanish or turn)."""
+    """log r(z), r = -dl/dz of a loss of z = y f; not for the square loss, whose force may vanish."""
     if loss == "exponential":
         return -z
     return (np.log(2.0) if loss == "logistic2" else 0.0) - np.logaddexp(0.0, z)
 
 
 class View:
-    """States of a run at some clock values; everything else is worked out when first asked for."""
+    """States of a run at some clock values; everything else is computed at first use."""
 
     def __init__(self, sol, t=None, log_t=None):
         self.sol = sol
@@ -105,7 +105,7 @@ class View:
         return self.bits_of(slice(None))
 
     def reduce(self, measure: Callable) -> np.ndarray:
-        """`measure(bits, frames)` joined over blocks of frames, so that bits of large data never stand all at once."""
+        """`measure(bits, frames)` joined over blocks of frames, so that not all bits are in memory at once."""
         step = max(1, BLOCK // max(1, self.problem.init.width * self.data.n))
         if len(self) <= step:
             return measure(self.bits, slice(None))
