@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks import _polar
 
 import reluflow as rf
-from reluflow.descent import Machine
-from reluflow.kernels import descent as kd
+from reluflow.drive.descent import Machine
+from reluflow.engine import descent as kd
 
 STEP = 2e-3
 

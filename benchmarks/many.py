@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import reluflow as rf
-from reluflow.descent import NEVER, Machine
-from reluflow.kernels import descent as kd
+from reluflow.drive.descent import NEVER, Machine
+from reluflow.engine import descent as kd
 from reluflow.many import mnist_protocol, p1_problem, solve_many
 from reluflow.many._mnist import _p1, _p2
 from reluflow.many._runner import pick

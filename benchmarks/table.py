@@ -319,8 +319,8 @@ def mnist_data(short, **options):
 
 
 def descent_mnist(short):
-    from reluflow.descent import Machine
-    from reluflow.kernels import descent as kd
+    from reluflow.drive.descent import Machine
+    from reluflow.engine import descent as kd
 
     data = mnist_data(short)
     what = "descent, MNIST 0/1, h = 50, per iteration"

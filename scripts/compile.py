@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 import reluflow as rf
-from reluflow import flow
+from reluflow.drive import exact as flow
 
 small = rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2))
 for part in sys.argv[1:]:

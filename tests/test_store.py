@@ -87,7 +87,7 @@ def test_a_run_is_never_written_over(saved, sol, tmp_path):
 
 def test_a_run_loads_where_the_basis_is_computed_differently(run, sol, monkeypatch):
     # Another LAPACK may turn the basis of the data's span: stored states are carried over, to rounding.
-    from reluflow.kernels import pack
+    from reluflow.engine import pack
 
     plain, turn = pack.reduced_basis, np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
     monkeypatch.setattr(pack, "reduced_basis", lambda e, gram: np.ascontiguousarray(turn @ plain(e, gram)))

@@ -16,8 +16,8 @@ _NAMES = {
     "Problem": "problem",
     "ReLU": "problem",
     "LeakyReLU": "problem",
-    "Flow": "flow",
-    "Descent": "descent",
+    "Flow": "methods",
+    "Descent": "methods",
     "compare": "compare",
     "limit": "limit",
     "Solution": "solution",
@@ -59,14 +59,14 @@ if TYPE_CHECKING:
     from reluflow.claim import Report as Report
     from reluflow.compare import compare as compare
     from reluflow.data import Data as Data
-    from reluflow.descent import Descent as Descent
     from reluflow.experiment import Experiment as Experiment
     from reluflow.experiment import ExperimentError as ExperimentError
     from reluflow.explorer import show as show
-    from reluflow.flow import Flow as Flow
     from reluflow.init import Params as Params
     from reluflow.limit import limit as limit
     from reluflow.many import solve_many as solve_many
+    from reluflow.methods import Descent as Descent
+    from reluflow.methods import Flow as Flow
     from reluflow.outcome import Outcome as Outcome
     from reluflow.outcome import SolveError as SolveError
     from reluflow.problem import LeakyReLU as LeakyReLU

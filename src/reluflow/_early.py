@@ -4,7 +4,7 @@ independently.
     |w_j(t)| ~ scale A_j e^{rate_j t},   A_j = (1/2) (p + |w|) e^{-rate_j t}  at any t after its last event,
     p = <w, s D>/|D|
 
-[early_alignment, section 2; orthogonal_square_loss, 4.1]. Events, slides and motion are those of `kernels/frozen.py`.
+[early_alignment, section 2; orthogonal_square_loss, 4.1]. Events, slides and motion are those of `engine/frozen.py`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from functools import cached_property
 import numpy as np
 
 from reluflow.clock import clock_for
+from reluflow.drive.exact import Machine
+from reluflow.engine import layout as kn
+from reluflow.engine.field import SLID
 from reluflow.events import Events
-from reluflow.flow import Machine
 from reluflow.init import Params
-from reluflow.kernels import control as kn
-from reluflow.kernels.field import SLID
 from reluflow.problem import Problem
 
 START = -150.0  # log scale of the run: e^{2 START} is negligible next to any label, and c is still accurate to 1e-14

@@ -16,8 +16,8 @@ import numpy as np
 
 from reluflow._early import Early, at_scale, text_of
 from reluflow.data.core import Data
-from reluflow.flow import Flow
 from reluflow.init import Params
+from reluflow.methods import Flow
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.solve import Save, solve

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.descent import Descent
+from reluflow.methods import Descent
 
 
 class Plain(NamedTuple):

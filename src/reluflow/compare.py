@@ -15,8 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from reluflow._checks import by_name, number, whole
-from reluflow.descent import Descent
-from reluflow.flow import Flow
+from reluflow.methods import Descent, Flow
 from reluflow.phases import Phase, Phases
 from reluflow.problem import Problem
 from reluflow.solution import Solution

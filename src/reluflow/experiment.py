@@ -249,8 +249,8 @@ class Experiment:
     def _cheap_values(self, found: list[Mistake]) -> list[Mistake]:
         """Mistakes in values that constructors reject, found without generating data or large arrays."""
         from reluflow.data import Data
-        from reluflow.flow import Flow
         from reluflow.init import Params
+        from reluflow.methods import Flow
         from reluflow.problem import Problem
         from reluflow.solve import end_clock
 

@@ -15,8 +15,8 @@ import numpy as np
 from reluflow._checks import as_finite, by_name
 from reluflow._early import Early, early_phase, text_of
 from reluflow._saddles import Course, Saddle, followed_course, orthogonal_course, orthogonal_inputs
+from reluflow.engine.pack import loss_at_zero
 from reluflow.init import Params
-from reluflow.kernels.pack import loss_at_zero
 from reluflow.problem import Problem
 from reluflow.solve import whole_runs
 

@@ -12,12 +12,13 @@ from functools import cached_property
 import numpy as np
 
 from reluflow.clock import clock_for
-from reluflow.descent import Descent, joined
+from reluflow.drive.descent import joined
+from reluflow.engine import descent as kd
+from reluflow.engine import layout as kn
+from reluflow.engine.field import SLID
 from reluflow.events import Events
 from reluflow.init import Params
-from reluflow.kernels import control as kn
-from reluflow.kernels import descent as kd
-from reluflow.kernels.field import SLID
+from reluflow.methods import Descent
 from reluflow.outcome import Outcome
 
 

@@ -14,14 +14,14 @@ import numpy as np
 
 from reluflow._checks import as_finite, by_name, number, shown, whole
 from reluflow.clock import clock_for
-from reluflow.descent import Descent
-from reluflow.descent import run as run_descent
-from reluflow.flow import Flow, Progress
-from reluflow.flow import run as run_flow
+from reluflow.drive.descent import run as run_descent
+from reluflow.drive.exact import Progress
+from reluflow.drive.exact import run as run_flow
+from reluflow.drive.stepped import run as run_stepped
+from reluflow.methods import Descent, Flow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.problem import Problem
 from reluflow.solution import Solution
-from reluflow.stepped import run as run_stepped
 
 _UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 

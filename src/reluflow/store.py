@@ -32,9 +32,9 @@ import numpy as np
 
 from reluflow import _vet
 from reluflow._checks import plainly, shown
-from reluflow.descent import Descent
+from reluflow.engine import layout as kn
 from reluflow.events import KINDS, Events
-from reluflow.kernels import control as kn
+from reluflow.methods import Descent
 from reluflow.outcome import Outcome
 
 FORMAT = 1
@@ -306,7 +306,8 @@ def _named(where: str, sol, y: np.ndarray, code: np.ndarray) -> dict[str, np.nda
 
 def _solution(problem, method, outcome, stats, events, arrays):
     """A solution that replays from stored checkpoints."""
-    from reluflow import descent, flow, stepped
+    from reluflow.drive import descent, stepped
+    from reluflow.drive import exact as flow
     from reluflow.solution import Solution
 
     turn = lambda q: q

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.kernels import leap
+from reluflow.engine import adams as leap
 
 LOSSES = ("square", "logistic", "logistic2", "exponential")
 STEP = 0.01
@@ -214,7 +214,7 @@ def share(ahead):
 
 
 def _bare_ahead(node):
-    from reluflow.descent import _ahead
+    from reluflow.drive.descent import _ahead
 
     ahead = _ahead(np.ones((1, 1)), 1)
     ahead.node[:] = node
@@ -256,7 +256,7 @@ def test_mini_batches_and_float32_never_fast_forward():
 
 
 def test_a_leap_that_would_pass_a_surface_and_come_back_is_refused():
-    from reluflow.kernels.leap import dipped
+    from reluflow.engine.adams import dipped
 
     u = np.zeros((4, 1, 1))
     u[:, 0, 0] = 1.0, -0.3, 1.0, 0.3  # falls and rises by 3 in ten iterations: the tangents meet at -0.5

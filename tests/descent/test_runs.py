@@ -7,7 +7,7 @@ import pytest
 from support.counted import Clock
 
 import reluflow as rf
-from reluflow.descent import Orders
+from reluflow.drive.descent import Orders
 
 
 def problem(log_scale=-4.0, width=12, seed=0, loss="square"):
@@ -161,8 +161,8 @@ def test_the_energy_identity_holds_to_first_order_in_the_step():
 
 
 def test_one_signature_for_each_kernel():
-    from reluflow.kernels import descent as kd
-    from reluflow.kernels import fast_forward as kf
+    from reluflow.engine import descent as kd
+    from reluflow.engine import fast_forward as kf
 
     rf.solve(problem(), rf.Descent(0.02), t1=1.0)
     rf.solve(stochastic(), rf.Descent(0.02, batch=2), t1=1.0)

@@ -5,8 +5,8 @@ import pytest
 from support import orthogonal, problems
 
 import reluflow as rf
-from reluflow import flow
-from reluflow.kernels import control as kn
+from reluflow.drive import exact as flow
+from reluflow.engine import layout as kn
 
 SCALES = [-14.0, -100.0, -1000.0, -10000.0, -100000.0]
 

@@ -9,7 +9,7 @@ from support.counted import Clock
 from support.problems import random_balanced, random_unbalanced
 
 import reluflow as rf
-from reluflow import stepped
+from reluflow.drive import stepped
 
 RTOLS = (1e-3, 1e-4, 1e-5)
 
@@ -148,7 +148,7 @@ def test_an_unbalanced_row_keeps_its_invariant():
 
 def test_stepping_is_never_chosen_silently(monkeypatch):
     problem = rf.Problem(rf.data.random_points(30, 4, seed=0), rf.init.balanced(5, 4, seed=0))
-    monkeypatch.setattr("reluflow.flow.EXACT_MOST", 29)
+    monkeypatch.setattr("reluflow.drive.exact.EXACT_MOST", 29)
     with pytest.raises(ValueError, match=r'at most 29 data, got 30: .*events="stepped"'):
         rf.solve(problem, t1=1.0)
     assert rf.solve(problem, steps(1e-3), t1=1.0).outcome.success

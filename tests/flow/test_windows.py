@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow import flow
+from reluflow.drive import exact as flow
 
 CASES = [
     (loss, slope, balanced)

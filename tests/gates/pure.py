@@ -14,8 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ENGINE = ("kernels/*", *(f"{n}.py" for n in "flow descent solve limit solution events phases store stepped".split()))
-COMPILER = "kernels/_jit.py"  # of no use to plain Python: tests/kernels/test_jit.py
+ENGINE = ("engine/*", "drive/*", *(f"{n}.py" for n in "methods solve limit solution events phases store".split()))
+COMPILER = "engine/_jit.py"  # of no use to plain Python: tests/engine/test_jit.py
 SOURCE = Path(__file__).parents[2] / "src" / "reluflow"
 
 if __name__ == "__main__":
@@ -38,8 +38,10 @@ from reference_comparison import judge
 from support.problems import random_balanced, random_unbalanced
 
 import reluflow as rf
-from reluflow import flow, kernels
-from reluflow.kernels import field, frozen, slide
+from reluflow import engine as kernels
+from reluflow.drive import exact as flow
+from reluflow.engine import field, frozen
+from reluflow.engine import surfaces as slide
 
 CASES = {}
 RTOL = 1e-5
@@ -477,7 +479,7 @@ def stepping(seed, options):
 
 @several(full=(8, {}), batch=(3, {"batch": 2}))
 def stepping_by_matrix_products(seed, options):
-    from reluflow import descent
+    from reluflow.drive import descent
 
     descent.BLAS_ABOVE, kept = 0, descent.BLAS_ABOVE
     try:
@@ -488,7 +490,7 @@ def stepping_by_matrix_products(seed, options):
 
 @case
 def batches_drawn_an_epoch_at_a_time():
-    from reluflow import descent
+    from reluflow.drive import descent
 
     descent.BLOCK, descent.MARKS, kept = 1, 4, (descent.BLOCK, descent.MARKS)
     try:

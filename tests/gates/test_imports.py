@@ -20,9 +20,9 @@ SOURCE = Path(reluflow.__file__).parent
 LAYERS = (
     ("_lazy", "_checks", "_vet", "_toml", "outcome", "events", "claim", "plot"),
     ("data",),
-    ("init", "problem"),
-    ("kernels", "reference"),
-    ("flow", "stepped", "descent"),
+    ("init", "problem", "methods"),
+    ("engine", "reference"),
+    ("drive",),
     ("clock", "solution", "store", "phases", "solve", "experiment", "_schema"),
     ("_early", "_saddles", "limit", "compare"),
     ("observe", "single", "many"),

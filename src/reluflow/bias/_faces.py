@@ -13,7 +13,7 @@ from math import comb
 import numpy as np
 
 from reluflow.bias.patterns import cells, flat_basis, most_cells, span
-from reluflow.kernels.pack import surfaces
+from reluflow.engine.pack import surfaces
 
 TOUCH = 1e-10  # |cos(w, x_i)| below which w is on the surface of x_i
 

@@ -7,8 +7,8 @@ import numpy as np
 from reluflow.bias._programme import Cone
 from reluflow.bias.patterns import span
 from reluflow.data.core import Data
+from reluflow.engine.pack import surfaces
 from reluflow.init import Params
-from reluflow.kernels.pack import surfaces
 from reluflow.problem import LeakyReLU, ReLU
 
 MOST_ROWS = 400

@@ -22,8 +22,8 @@ import numpy as np
 from reluflow.bias._state import State, loss_of, loss_slopes, state_at, state_of
 from reluflow.bias.extremal import Direction, extremal
 from reluflow.data.core import Data
-from reluflow.flow import Flow
 from reluflow.init import Params, balanced
+from reluflow.methods import Flow
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.solve import Limits, solve

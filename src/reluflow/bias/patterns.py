@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reluflow._checks import one_of, whole
-from reluflow.kernels.pack import surfaces
+from reluflow.engine.pack import surfaces
 
 MOST = 5000  # cells that `how="auto"` enumerates
 EPS = float(np.finfo(float).eps)

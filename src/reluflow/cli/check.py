@@ -115,7 +115,7 @@ class Subject:
         if needs == "single" or (self.run is None and self.data is None):
             return False
         if needs in ("flow", "descent"):
-            from reluflow.descent import Descent
+            from reluflow.methods import Descent
 
             return isinstance(self.solution.method, Descent) == (needs == "descent")
         return True

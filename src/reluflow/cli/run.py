@@ -270,7 +270,7 @@ def _judge(old, new, rows: list[dict], changed: list[str]) -> tuple[bool, str]:
     """Whether a run that is not bit-identical agrees, and a sentence: where it differs, or by how much."""
     import numpy as np
 
-    from reluflow.descent import Descent
+    from reluflow.methods import Descent
 
     given = next((r["what"] for r in rows[:2] if not r["same"]), None)
     if given is not None:

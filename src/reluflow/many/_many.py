@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from reluflow import descent as plain
 from reluflow._checks import by_name
-from reluflow.descent import Descent
-from reluflow.flow import Progress
+from reluflow.drive import descent as plain
+from reluflow.drive.exact import Progress
 from reluflow.init import Params
 from reluflow.many._runner import Runner, pick, room
 from reluflow.many._seen import tape_of
 from reluflow.many._step import Rule
+from reluflow.methods import Descent
 from reluflow.outcome import Outcome
 from reluflow.problem import LOSSES, Problem
 from reluflow.solution import Solution

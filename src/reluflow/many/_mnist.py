@@ -21,14 +21,14 @@ import numpy as np
 from reluflow._checks import number, one_of, whole
 from reluflow.data.core import Data
 from reluflow.data.digits import mnist
-from reluflow.descent import Descent
-from reluflow.flow import Progress
+from reluflow.drive.exact import Progress
+from reluflow.engine.descent import LOG2
 from reluflow.init import Params
-from reluflow.kernels.descent import LOG2
 from reluflow.many._many import _bytes, _rule, _runner, _teller
 from reluflow.many._rank import stable_rank
 from reluflow.many._runner import LOOK, Runner, pick, room
 from reluflow.many._step import SOFTMAX, Rule, float64, import_jax
+from reluflow.methods import Descent
 from reluflow.problem import LeakyReLU, Problem
 from reluflow.solve import Save
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from reluflow.descent import Machine, Tape
-from reluflow.kernels import descent as kd
-from reluflow.kernels.field import OFF, ON, PINNED
-from reluflow.kernels.slide import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
+from reluflow.drive.descent import Machine, Tape
+from reluflow.engine import descent as kd
+from reluflow.engine.field import OFF, ON, PINNED
+from reluflow.engine.surfaces import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
 
 LISTED = 100_000  # events of a run that are listed; the others are counted
 

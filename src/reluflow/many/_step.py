@@ -1,4 +1,4 @@
-r"""Descent of many networks at once, compiled by JAX: the loop of `kernels.descent` with a leading axis for runs.
+r"""Descent of many networks at once, compiled by JAX: the loop of `engine.descent` with a leading axis for runs.
 
     w_j = e^{c_j} q_j,  a_j = e^{c_j} b_j:    q += eta b D,   b += eta <D, q>  (old q)
     several outputs, b_j in R^K:              q += eta sum_i m_ji <b_j, g_i> x_i,   b += eta sum_i m_ji <q_j, x_i> g_i
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from reluflow.kernels.descent import LOG2, RESCALE
+from reluflow.engine.descent import LOG2, RESCALE
 from reluflow.problem import LOSSES
 
 SOFTMAX = 1 + max(LOSSES.values())  # cross entropy over several outputs; labels are whole numbers

@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from reluflow._checks import number
-from reluflow.descent import Descent
-from reluflow.flow import Flow
+from reluflow.methods import Descent, Flow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.single import descent
 from reluflow.single import flow as flows

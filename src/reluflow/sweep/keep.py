@@ -105,7 +105,7 @@ class Run:
     @cached_property
     def comparison(self):
         from reluflow.compare import compare
-        from reluflow.descent import Descent
+        from reluflow.methods import Descent
 
         if not isinstance(self.sol.method, Descent):
             raise ValueError('`compare.*` needs a descent, got a flow: set `method.kind = "descent"` and its `step`.')

@@ -7,10 +7,11 @@ import time as _time
 import numpy as np
 
 from reluflow._checks import number, one_of, whole
-from reluflow.descent import Descent, Machine
+from reluflow.drive.descent import Machine
+from reluflow.engine import descent as kd
 from reluflow.init import Params
-from reluflow.kernels import descent as kd
 from reluflow.many._seen import tape_of
+from reluflow.methods import Descent
 from reluflow.outcome import Outcome
 from reluflow.problem import LOSSES, Problem
 from reluflow.solution import Solution

@@ -7,9 +7,13 @@ what happens. Where the step is bounded by stability rather than by its error, `
 
 import numpy as np
 
-from reluflow.kernels import slide, stiff
-from reluflow.kernels._jit import entry, inner
-from reluflow.kernels.control import (
+from reluflow.engine import implicit as stiff
+from reluflow.engine import surfaces as slide
+from reluflow.engine._jit import entry, inner
+from reluflow.engine.events import at_event
+from reluflow.engine.explicit import clock_shift, dense, error, offer, settle, stages, velocity
+from reluflow.engine.field import ASLEEP, FRESH, ON, SQUARE, copy, copy_rows, stiffness
+from reluflow.engine.layout import (
     ASIDE,
     CHECKED,
     CK_USED,
@@ -42,8 +46,7 @@ from reluflow.kernels.control import (
     TICK,
     WAIT,
 )
-from reluflow.kernels.field import ASLEEP, FRESH, ON, SQUARE, copy, copy_rows, stiffness
-from reluflow.kernels.locate import (
+from reluflow.engine.locate import (
     LEFT,
     between,
     first_release,
@@ -56,9 +59,7 @@ from reluflow.kernels.locate import (
     surface_poly,
     suspects,
 )
-from reluflow.kernels.meet import at_event
-from reluflow.kernels.step import clock_shift, dense, error, offer, settle, stages, velocity
-from reluflow.kernels.tableau import STAGES
+from reluflow.engine.tableau import STAGES
 
 STABLE = 4.0  # step times fastest rate: the pair holds to 6, but beyond 4.4 residuals alternate and surfaces let go
 AHEAD, WORTH = 1.3, 2.0  # times the longest stable step: what makes an implicit one be tried, and be gone on with

@@ -11,25 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.kernels import descent as kd
-from reluflow.kernels._jit import entry, inner
-from reluflow.kernels.descent import ITER, LAST, MODE, NODES, NODING, PENDING, RUNNING, STEPPING, TOP, due, label
-from reluflow.kernels.jump import (
-    EARLY,
-    EXIT,
-    NEVER,
-    NEXT,
-    NOTHING,
-    SMALL,
-    SMALL_ONES,
-    felt,
-    happen,
-    moved_to,
-    place,
-    resting_large,
-    settle,
-)
-from reluflow.kernels.leap import (
+from reluflow.engine import descent as kd
+from reluflow.engine._jit import entry, inner
+from reluflow.engine.adams import (
     DAMPED,
     ORDER,
     TOLERANCE,
@@ -44,6 +28,22 @@ from reluflow.kernels.leap import (
     predict,
     prepare,
 )
+from reluflow.engine.closed_form import (
+    EARLY,
+    EXIT,
+    NEVER,
+    NEXT,
+    NOTHING,
+    SMALL,
+    SMALL_ONES,
+    felt,
+    happen,
+    moved_to,
+    place,
+    resting_large,
+    settle,
+)
+from reluflow.engine.descent import ITER, LAST, MODE, NODES, NODING, PENDING, RUNNING, STEPPING, TOP, due, label
 
 CALM = 12
 SPACING = 2

@@ -14,8 +14,8 @@ data): it counts as off.
 
 import numpy as np
 
-from reluflow.kernels._jit import APART, inner, making
-from reluflow.kernels.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, fill
+from reluflow.engine._jit import APART, inner, making
+from reluflow.engine.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, fill
 
 # How a surface came to be resolved.
 ABSENT, FALLING, RISING, HELD, FORCE_OFF, FORCE_ON, AT_START = 0, 1, 2, 3, 4, 5, 6

@@ -7,19 +7,18 @@ moment is replayed, always to the same bits.
 from __future__ import annotations
 
 import time as _time
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from reluflow._checks import by_name, number, one_of
-from reluflow.kernels import aside as ka
-from reluflow.kernels import control as kn
-from reluflow.kernels import coupled
-from reluflow.kernels import stiff as ks
-from reluflow.kernels import window as kw
-from reluflow.kernels.field import BLAS_ABOVE, State, Work
-from reluflow.kernels.pack import Pack, all_apart, apart, pack
+from reluflow.engine import coupled
+from reluflow.engine import implicit as ks
+from reluflow.engine import layout as kn
+from reluflow.engine import rare as ka
+from reluflow.engine import windows as kw
+from reluflow.engine.field import BLAS_ABOVE, State, Work
+from reluflow.engine.pack import Pack, all_apart, apart, pack
+from reluflow.methods import Flow
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
@@ -32,25 +31,6 @@ PASSIVE = 1e-10
 DRIFT = 1e-9  # change of the outputs that resting neurons may make during one jump
 WAYPOINTS = 24  # frames kept inside a jump
 EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
-
-
-@by_name
-@dataclass(frozen=True)
-class Flow:
-    """Gradient flow to relative tolerance `rtol`; outputs and event times are right to 100 rtol away from
-    bifurcations.
-
-    `events` is "exact", every crossing located, or "stepped" for thousands of data: bits are read off signs, the
-    error of crossings is estimated and kept below `rtol` (1e-4 or so), and no events are listed (`reluflow.stepped`).
-    """
-
-    rtol: float = 1e-8
-    events: str = "exact"
-
-    def __post_init__(self):
-        inside = dict(rule="in [1e-13, 1e-2]", ok=lambda v: 1e-13 <= v <= 1e-2, hint="1e-8 suits most uses")
-        object.__setattr__(self, "rtol", number("rtol", self.rtol, **inside))
-        one_of("events", self.events, ("exact", "stepped"))
 
 
 class Machine:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.kernels._jit import APART, inner, making
+from reluflow.engine._jit import APART, inner, making
 
 SQUARE, LOGISTIC, LOGISTIC2, EXPONENTIAL = 0, 1, 2, 3
 BLAS_ABOVE = 100_000

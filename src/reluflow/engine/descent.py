@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.kernels._jit import entry, glue, inner
-from reluflow.kernels.field import EXPONENTIAL, LOGISTIC2, OFF, ON, PINNED, SQUARE, times
-from reluflow.kernels.slide import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
+from reluflow.engine._jit import entry, glue, inner
+from reluflow.engine.field import EXPONENTIAL, LOGISTIC2, OFF, ON, PINNED, SQUARE, times
+from reluflow.engine.surfaces import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
 
 RUNNING, REACHED, STATIONARY, FLUSH, NOT_FINITE, DRAW = 0, 1, 2, 3, 4, 5
 # Places in the control array.

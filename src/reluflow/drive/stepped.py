@@ -28,10 +28,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reluflow.flow import Flow, Tape, machine_progress
-from reluflow.kernels import control as kn
-from reluflow.kernels.field import EXPONENTIAL, LOGISTIC2, ON, SQUARE
-from reluflow.kernels.pack import Coordinates, Pack, initial_state, loss_at_zero
+from reluflow.drive.exact import Tape, machine_progress
+from reluflow.engine import layout as kn
+from reluflow.engine.field import EXPONENTIAL, LOGISTIC2, ON, SQUARE
+from reluflow.engine.pack import Coordinates, Pack, initial_state, loss_at_zero
+from reluflow.methods import Flow
 from reluflow.outcome import Outcome
 from reluflow.problem import LOSSES, Problem
 
@@ -250,7 +251,7 @@ class Machine:
 
 
 def plain_pack(problem: Problem):
-    """As `kernels.pack.pack`, without a Gram matrix: a surface for each row, columns of zeros left out."""
+    """As `engine.pack.pack`, without a Gram matrix: a surface for each row, columns of zeros left out."""
     x, y = problem.data.x, problem.data.y
     norms = np.linalg.norm(x, axis=1)
     kept = np.flatnonzero(norms > 0)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, inner, making
-from reluflow.kernels.control import CLOCK, EV_USED, N_EVENTS, NEAREST, ORIGIN
-from reluflow.kernels.field import DEAD, FRESH, OFF, ON, SLID, fill
-from reluflow.kernels.locate import norm_q, normal_rate, speed
+from reluflow.engine import surfaces as slide
+from reluflow.engine._jit import APART, inner, making
+from reluflow.engine.field import DEAD, FRESH, OFF, ON, SLID, fill
+from reluflow.engine.layout import CLOCK, EV_USED, N_EVENTS, NEAREST, ORIGIN
+from reluflow.engine.locate import norm_q, normal_rate, speed
 
 SAME_INSTANT = 1e-13  # |<q, e>| / |q| that counts as being on the surface with another event
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import DOP853
 
-from reluflow.kernels import tableau
+from reluflow.engine import tableau
 
 
 def test_every_number_is_that_of_scipy():

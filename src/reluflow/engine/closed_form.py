@@ -11,9 +11,9 @@ its changes of sign included. Neurons that are not small must rest; they are lef
 
 import numpy as np
 
-from reluflow.kernels._jit import inner
-from reluflow.kernels.descent import LOG2, RESTING, bit, switched, turned
-from reluflow.kernels.field import SQUARE
+from reluflow.engine._jit import inner
+from reluflow.engine.descent import LOG2, RESTING, bit, switched, turned
+from reluflow.engine.field import SQUARE
 
 SMALL = 1e-14  # an output, relative to what the drive feels, at which a jump ends
 EARLY = 1e-2  # a jump begins when outputs are below this share of SMALL

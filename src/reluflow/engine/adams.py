@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.kernels._jit import glue, inner
-from reluflow.kernels.descent import drive, look, pulls
-from reluflow.kernels.field import EXPONENTIAL, LOGISTIC2, SQUARE
+from reluflow.engine._jit import glue, inner
+from reluflow.engine.descent import drive, look, pulls
+from reluflow.engine.field import EXPONENTIAL, LOGISTIC2, SQUARE
 
 ORDER = 9  # sums over nodes go by threes
 TOLERANCE = 1e-13  # error estimate of one leap, relative to every neuron

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from reluflow.kernels import _jit
+from reluflow.engine import _jit
 
 
 @_jit.inner

@@ -14,12 +14,12 @@ that keeps <D, e_k> = 0.
 
 import numpy as np
 
-from reluflow.kernels import slide
-from reluflow.kernels._jit import inner
-from reluflow.kernels.control import CLOCK, ORIGIN
-from reluflow.kernels.field import FRESH, ON, PINNED, SLID
-from reluflow.kernels.locate import LEFT, norm_q
-from reluflow.kernels.meet import SAME_INSTANT, record, settle_surfaces
+from reluflow.engine import surfaces as slide
+from reluflow.engine._jit import inner
+from reluflow.engine.events import SAME_INSTANT, record, settle_surfaces
+from reluflow.engine.field import FRESH, ON, PINNED, SLID
+from reluflow.engine.layout import CLOCK, ORIGIN
+from reluflow.engine.locate import LEFT, norm_q
 
 NODES = 6  # of the Gauss rule, and coefficients of a polynomial
 TAYLOR = 18

@@ -5,11 +5,12 @@ Errors are measured per neuron on (q, b, c), so relative to its own scale, and o
 
 import numpy as np
 
-from reluflow.kernels import slide, stiff
-from reluflow.kernels._jit import inner
-from reluflow.kernels.control import LOSS0, N_FIELDS, RTOL
-from reluflow.kernels.field import SLID, SQUARE, copy, field, fill
-from reluflow.kernels.tableau import DENSE, E3, E5, STAGES, A, C
+from reluflow.engine import implicit as stiff
+from reluflow.engine import surfaces as slide
+from reluflow.engine._jit import inner
+from reluflow.engine.field import SLID, SQUARE, copy, field, fill
+from reluflow.engine.layout import LOSS0, N_FIELDS, RTOL
+from reluflow.engine.tableau import DENSE, E3, E5, STAGES, A, C
 
 
 @inner

@@ -5,11 +5,11 @@ Reached only while sliding, or started at; what follows is not unique in general
 
 import numpy as np
 
-from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, inner, making
-from reluflow.kernels.control import ORIGIN
-from reluflow.kernels.field import ASLEEP, FRESH, OFF, ON, PINNED, SLID, fill
-from reluflow.kernels.meet import record, settle_surfaces
+from reluflow.engine import surfaces as slide
+from reluflow.engine._jit import APART, inner, making
+from reluflow.engine.events import record, settle_surfaces
+from reluflow.engine.field import ASLEEP, FRESH, OFF, ON, PINNED, SLID, fill
+from reluflow.engine.layout import ORIGIN
 
 
 @inner

@@ -16,9 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.kernels import slide
-from reluflow.kernels._jit import entry, inner
-from reluflow.kernels.control import (
+from reluflow.engine import surfaces as slide
+from reluflow.engine._jit import entry, inner
+from reluflow.engine.coupled import calm, resting, write_row
+from reluflow.engine.explicit import clock_shift, velocity
+from reluflow.engine.field import ASLEEP, FRESH, ON, SLID, copy, drive, per_surface, stiffness, times
+from reluflow.engine.layout import (
     CHECKED,
     CK_USED,
     CLOCK,
@@ -44,12 +47,9 @@ from reluflow.kernels.control import (
     TICK,
     WAIT,
 )
-from reluflow.kernels.coupled import calm, resting, write_row
-from reluflow.kernels.field import ASLEEP, FRESH, ON, SLID, copy, drive, per_surface, stiffness, times
-from reluflow.kernels.locate import LEFT, norm_q
-from reluflow.kernels.pack import all_apart
-from reluflow.kernels.step import clock_shift, velocity
-from reluflow.kernels.tracer import AT, BAD, FIT, LEGENDRE, LOOKS, NODES, TAYLOR, WEIGHT, normalise, trace
+from reluflow.engine.locate import LEFT, norm_q
+from reluflow.engine.pack import all_apart
+from reluflow.engine.tracer import AT, BAD, FIT, LEGENDRE, LOOKS, NODES, TAYLOR, WEIGHT, normalise, trace
 
 
 class Scratch(NamedTuple):

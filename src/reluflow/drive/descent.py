@@ -1,10 +1,10 @@
-r"""Gradient descent: the driver that runs `kernels.descent` in bursts and keeps what was asked for.
+r"""Gradient descent: the driver that runs `engine.descent` in bursts and keeps what was asked for.
 
     w_j += step a_j D_j,   a_j += step <w_j, D_j>   with the old values
     D_j = sum_i s'(<w_j, x_i>) g_i x_i,   g_i = -dL/df_i
 
 Iteration k is the state at t = k step. The clock of a run is k itself; a time between two iterations shows the earlier.
-Full batches are fast-forwarded by `kernels.fast_forward`, whose path does not depend on what is saved; a state written
+Full batches are fast-forwarded by `engine.fast_forward`, whose path does not depend on what is saved; a state written
 inside a leap or jump cannot be gone on from, and replays start at the last one before it that can.
 
 Mini-batches: `rng = numpy.random.default_rng([seed, 2])`; every epoch draws `order = rng.permuted(numpy.arange(n))` and
@@ -15,18 +15,17 @@ bits of all data are not looked at every iteration then, so that only changes of
 from __future__ import annotations
 
 import time as _time
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from reluflow._checks import by_name, number, one_of, whole
-from reluflow.flow import Progress
-from reluflow.kernels import descent as kd
-from reluflow.kernels import fast_forward as kf
-from reluflow.kernels import leap as kl
-from reluflow.kernels.field import BLAS_ABOVE, OFF, ON, PINNED
-from reluflow.kernels.pack import Start
+from reluflow.drive.exact import Progress
+from reluflow.engine import adams as kl
+from reluflow.engine import descent as kd
+from reluflow.engine import fast_forward as kf
+from reluflow.engine.field import BLAS_ABOVE, OFF, ON, PINNED
+from reluflow.engine.pack import Start
+from reluflow.methods import Descent
 from reluflow.outcome import Outcome
 from reluflow.problem import LOSSES, Problem
 
@@ -34,46 +33,6 @@ BURST_SECONDS = 0.04
 BLOCK = 65_536  # entries of epoch orders drawn at a time
 MARKS = 1024  # positions of the stream of orders that are remembered
 NEVER = 2**62
-
-
-@by_name
-@dataclass(frozen=True)
-class Descent:
-    """Plain gradient descent with a fixed `step`; iteration k is at t = k step.
-
-    A run ends with the last iteration that is not after its t1. `batch` rows at a time make it stochastic (`seed` fixes
-    the order); None is all of them. `dtype="float32"` halves the work of large problems; output weights, outputs and
-    scales stay float64.
-
-    `fast_forward` (on unless False) makes many iterations at once where that gives the same iterates, in float64 and
-    full batches only: closed forms while the drive rests (small neurons before a saddle is left), and leaps with an
-    error estimate below 1e-13 of every neuron while no bit changes (`kernels.leap`; in late phases their length grows
-    like t). Events keep their iterations, and weights agree with stepping to 1e-10 of each neuron wherever training
-    itself does not magnify errors more than a thousandfold. False takes every iteration.
-    """
-
-    step: float
-    batch: int | None = None
-    seed: int = 0
-    dtype: str = "float64"
-    fast_forward: bool | None = None  # None is True, and leaves the keys of experiments as they were without it
-
-    def __post_init__(self):
-        positive = dict(rule="positive and finite", ok=lambda v: 0.0 < v < np.inf, hint="the papers use about 1e-3")
-        object.__setattr__(self, "step", number("step", self.step, **positive))
-        if self.batch is not None:
-            object.__setattr__(self, "batch", whole("batch", self.batch, least=1, hint="leave it out for full batches"))
-        object.__setattr__(self, "seed", whole("seed", self.seed, least=0, hint="any non-negative seed"))
-        one_of("dtype", self.dtype, ("float64", "float32"))
-        if not isinstance(self.fast_forward, bool | np.bool_ | None):
-            raise ValueError(f"`fast_forward` must be True or False, got {self.fast_forward!r}: False steps.")
-        object.__setattr__(self, "fast_forward", self.fast_forward is None or bool(self.fast_forward))
-
-    def iteration(self, t):
-        """The last iteration at or before time t, rounding of t / step forgiven."""
-        ratio = np.asarray(t, float) / self.step
-        near = np.rint(ratio)
-        return np.where(np.abs(ratio - near) <= 1e-12 * np.maximum(1.0, near), near, np.floor(ratio))
 
 
 class Rows(NamedTuple):

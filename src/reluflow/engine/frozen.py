@@ -15,15 +15,15 @@ b changes sign at Z^2 = -M/P; the neuron's size reaches e^C where P^2 W^2 + 2 (|
 
 import numpy as np
 
-from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, inner, making
-from reluflow.kernels.control import CLOCK, EV_USED, N_EVENTS, N_JUMP_EVENTS, NEAREST
-from reluflow.kernels.field import ON, SLID, SQUARE
-from reluflow.kernels.locate import norm_q
-from reluflow.kernels.meet import record, settle_surfaces
-from reluflow.kernels.origin import leave_origin, rest_if_held
-from reluflow.kernels.slide import out_of_held
-from reluflow.kernels.step import velocity
+from reluflow.engine import surfaces as slide
+from reluflow.engine._jit import APART, inner, making
+from reluflow.engine.events import record, settle_surfaces
+from reluflow.engine.explicit import velocity
+from reluflow.engine.field import ON, SLID, SQUARE
+from reluflow.engine.layout import CLOCK, EV_USED, N_EVENTS, N_JUMP_EVENTS, NEAREST
+from reluflow.engine.locate import norm_q
+from reluflow.engine.origin import leave_origin, rest_if_held
+from reluflow.engine.surfaces import out_of_held
 
 ALIGNED = 1e-28  # |q_perp|^2 below which the direction is that of D to rounding
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.kernels._jit import APART
+from reluflow.engine._jit import APART
 from reluflow.problem import LOSSES, Problem
 
 EPS = float(np.finfo(float).eps)

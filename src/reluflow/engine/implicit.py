@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.kernels._jit import APART, inner, making
-from reluflow.kernels.field import SLID, copy, field, fill
-from reluflow.kernels.slide import out_of_held
+from reluflow.engine._jit import APART, inner, making
+from reluflow.engine.field import SLID, copy, field, fill
+from reluflow.engine.surfaces import out_of_held
 
 MOST = 24  # data: beyond, the 5n equations of a step cost more than they save
 STAGES = 5
@@ -61,7 +61,7 @@ class Stiff(NamedTuple):
 
 
 def stiff(n: int, size: int) -> Stiff:
-    from reluflow.kernels.pack import all_apart
+    from reluflow.engine.pack import all_apart
 
     rows, stages = np.zeros((n, size)), np.zeros((STAGES, size))
     square, all_ = np.zeros((n, n)), np.zeros((STAGES * n, STAGES * n))

@@ -4,15 +4,15 @@ neurons at w = 0, jumps over frozen phases, and looking at stored states.
 
 import numpy as np
 
-from reluflow.kernels import slide
-from reluflow.kernels._jit import APART, entry, inner, making
-from reluflow.kernels.control import CHECKED, CLOCK, EV_USED, LOSS0, ORIGIN, REST, STEP
-from reluflow.kernels.field import ASLEEP, DEAD, OFF, ON, PINNED, SQUARE, field, log_loss
-from reluflow.kernels.frozen import jump
-from reluflow.kernels.locate import norm_q, speed
-from reluflow.kernels.meet import record, settle_surfaces
-from reluflow.kernels.origin import leave_origin, rest_if_held, wake
-from reluflow.kernels.step import velocity
+from reluflow.engine import surfaces as slide
+from reluflow.engine._jit import APART, entry, inner, making
+from reluflow.engine.events import record, settle_surfaces
+from reluflow.engine.explicit import velocity
+from reluflow.engine.field import ASLEEP, DEAD, OFF, ON, PINNED, SQUARE, field, log_loss
+from reluflow.engine.frozen import jump
+from reluflow.engine.layout import CHECKED, CLOCK, EV_USED, LOSS0, ORIGIN, REST, STEP
+from reluflow.engine.locate import norm_q, speed
+from reluflow.engine.origin import leave_origin, rest_if_held, wake
 
 START, RESTORE, AT_ORIGIN, JUMP, LOOK = 0, 1, 2, 3, 4
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from reluflow.kernels import slide
-from reluflow.kernels._jit import inner
-from reluflow.kernels.control import N_FIELDS
-from reluflow.kernels.field import FRESH, ON, SLID, copy_rows
-from reluflow.kernels.step import velocity
+from reluflow.engine import surfaces as slide
+from reluflow.engine._jit import inner
+from reluflow.engine.explicit import velocity
+from reluflow.engine.field import FRESH, ON, SLID, copy_rows
+from reluflow.engine.layout import N_FIELDS
 
 LEFT = 1e-11  # a neuron has clearly left a surface
 
