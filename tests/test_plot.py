@@ -97,4 +97,4 @@ def test_what_is_no_run_is_sent_where_it_is_drawn():
     with pytest.raises(TypeError, match=r"got Problem: solve it with `rf\.solve` first"):
         rf.plot.picture(problem)
     with pytest.raises(TypeError, match=r"got Comparison: use its own `\.figure\(\)`"):
-        rf.plot.picture(rf.compare(problem, step=0.1, t1=1.0))
+        rf.plot.picture(rf.compare(problem, rf.Descent(0.1), t1=1.0))

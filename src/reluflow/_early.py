@@ -9,6 +9,7 @@ independently.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -103,7 +104,7 @@ class Early:
         return "\n".join(lines)
 
 
-def text_of(items) -> str:
+def text_of(items: Iterable[int]) -> str:
     """A list, shortened."""
     items = list(items)
     shown = ", ".join(map(str, items[:8]))
@@ -128,7 +129,7 @@ class Frozen:
         m.ci[kn.EV_USED] = 0
         m.horizon()
 
-    def go(self, t: float):
+    def go(self, t: float) -> np.ndarray:
         rows = self.machine.jump_to(t)
         self.rows.append(rows)
         return rows

@@ -20,6 +20,7 @@ from reluflow.init import Params
 from reluflow.methods import Flow
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
+from reluflow.solution import Solution
 from reluflow.solve import Save, solve
 
 TIE = 1e-9  # relative difference of arrival times that counts as none
@@ -162,7 +163,15 @@ def orthogonal_course(problem: Problem, early: Early) -> Course | str:
     return Course(tuple(saddles), params, loss, 0.0 - a1, a0, tuple(notes), True)
 
 
-def passage(nu2, y, weight, left, G, patterns, r):
+def passage(
+    nu2: np.ndarray,
+    y: np.ndarray,
+    weight: float,
+    left: np.ndarray,
+    G: np.ndarray,
+    patterns: np.ndarray,
+    r: float,
+) -> tuple[float, np.ndarray, np.ndarray]:
     """One effective neuron e^{r t} D_G fits the labels G; negligible ones, e^{rate t} along D of `patterns`, follow
     passively.
 
@@ -195,7 +204,7 @@ def passage(nu2, y, weight, left, G, patterns, r):
     return midway / weight, gains, kept
 
 
-def crossing(sol, level: float, lo: int, hi: int) -> float:
+def crossing(sol: Solution, level: float, lo: int, hi: int) -> float:
     """When the loss falls below `level`, between two frames."""
     i = lo + int(np.argmax(sol.loss[lo : hi + 1] < level))
     a, b = sol.t[i - 1], sol.t[i]
@@ -206,7 +215,7 @@ def crossing(sol, level: float, lo: int, hi: int) -> float:
     return float(0.5 * (a + b))
 
 
-def followed_course(problem: Problem, early: Early, log_scales, rtol: float) -> Course:
+def followed_course(problem: Problem, early: Early, log_scales: np.ndarray, rtol: float) -> Course:
     """The saddles of the flow at two very small scales, and whether the two agree."""
     ells = -np.asarray(log_scales, float)
     top = float(np.max(early.rate, initial=0.0))

@@ -47,7 +47,7 @@ NOTES = {
     "log_t1": "natural logarithm of the end time: 230.0 is about 1e100",
     "loss": '"square" (1/2)(f-y)^2, "logistic", "logistic2" (twice it), "exponential"',
     "mean_std": "standard deviation of the centre's entries",
-    "method.events": '"exact", or "stepped" for thousands of data: no events listed',
+    "method.events": '"exact"; for thousands of data write kind = "stepped_flow"',
     "mu": "smallest label-signed cosine",
     "n": "rows of x",
     "name": "name of the data",
@@ -193,7 +193,11 @@ def tables() -> dict[str, Table]:
         "relu": _kind(rf.ReLU, "rf.ReLU"),
         "leaky_relu": _kind(rf.LeakyReLU, "rf.LeakyReLU"),
     }
-    methods: dict[str | None, Kind] = {"flow": _kind(rf.Flow, "rf.Flow"), "descent": _kind(rf.Descent, "rf.Descent")}
+    methods: dict[str | None, Kind] = {
+        "flow": _kind(rf.Flow, "rf.Flow"),
+        "stepped_flow": _kind(rf.SteppedFlow, "rf.SteppedFlow"),
+        "descent": _kind(rf.Descent, "rf.Descent"),
+    }
     of_problem = {"activation": Table("problem.activation", activations, "relu")}
     of_solve = {
         "save": Table("solve.save", {None: _kind(rf.Save, "rf.Save")}),

@@ -20,13 +20,21 @@ import tomllib
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reluflow import _schema, _toml
 from reluflow._checks import plainly
 from reluflow._schema import Mistake, near, show
+
+if TYPE_CHECKING:
+    from reluflow.data import Data
+    from reluflow.drive.loop import Progress
+    from reluflow.init import Params
+    from reluflow.methods import Limits, Method
+    from reluflow.problem import Problem
+    from reluflow.solution import Solution
 
 FORMAT = 1
 LONGEST = 16 * 2**20  # characters in a file
@@ -55,12 +63,12 @@ class Experiment:
         self._set(given, Path(folder) if folder is not None else None, _Place())
 
     @classmethod
-    def from_dict(cls, tables: Mapping, *, folder=None) -> Experiment:
+    def from_dict(cls, tables: Mapping, *, folder: str | Path | None = None) -> Experiment:
         """From `{"format": 1, "data": {...}, ...}`, as `to_dict` gives it."""
         return cls._from(tables, folder, _Place())
 
     @classmethod
-    def from_toml(cls, path) -> Experiment:
+    def from_toml(cls, path: str | Path) -> Experiment:
         """From a TOML file. Mistakes raise one `ExperimentError` with a sentence each: the line, the rule, the fix."""
         path = Path(path)
         called = f"`{plainly(str(path))}`"
@@ -85,7 +93,7 @@ class Experiment:
         return cls.parse(text, name=path.name, folder=path.parent)
 
     @classmethod
-    def parse(cls, text: str, *, name: str = "", folder=None) -> Experiment:
+    def parse(cls, text: str, *, name: str = "", folder: str | Path | None = None) -> Experiment:
         """From TOML text; error messages call it `name`."""
         place = _Place(name)
         if len(text) > LONGEST:
@@ -109,12 +117,12 @@ class Experiment:
         return cls._from(tables, folder, _Place(name, _toml.lines(text)))
 
     @classmethod
-    def _from(cls, tables: Mapping, folder, place: _Place) -> Experiment:
+    def _from(cls, tables: Mapping, folder: str | Path | None, place: _Place) -> Experiment:
         self = cls.__new__(cls)
         self._set(tables, Path(folder) if folder is not None else None, place)
         return self
 
-    def _set(self, given: Mapping, folder: Path | None, place: _Place):
+    def _set(self, given: Mapping, folder: Path | None, place: _Place) -> None:
         self.folder, self._place = folder, place
         mistakes: list[Mistake] = []
         unfit = _schema.unfit(given)
@@ -131,7 +139,7 @@ class Experiment:
 
     # Reading and changing -------------------------------------------------------------------------------------------
 
-    def __getitem__(self, key: str):
+    def __getitem__(self, key: str) -> Any:
         """The value of a dotted key, defaults included: `experiment["init.log_scale"]`."""
         where: Any = self._tables
         for part in key.split("."):
@@ -182,7 +190,7 @@ class Experiment:
         canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Experiment) and self._tables == other._tables
 
     def __hash__(self) -> int:
@@ -195,7 +203,7 @@ class Experiment:
     # Doing it -------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def data(self):
+    def data(self) -> Data:
         """The data set (computed once)."""
         filled = dict(self._tables["data"])
         for name in ("path", "folder"):
@@ -203,7 +211,7 @@ class Experiment:
                 filled[name] = str(self.folder / filled[name])
         return _schema.build(_schema.tables()["data"], filled)
 
-    def problem(self):
+    def problem(self) -> Problem:
         """The `rf.Problem`, with data and initial weights generated and checked for consistency."""
         mistakes = self._wrong("data", lambda: self.data)
         if not mistakes:
@@ -215,11 +223,11 @@ class Experiment:
                 return made[0]
         raise ExperimentError(self._place.sentences(mistakes))
 
-    def method(self):
-        """The `rf.Flow` or `rf.Descent`."""
+    def method(self) -> Method:
+        """The `rf.Flow`, `rf.SteppedFlow` or `rf.Descent`."""
         return _schema.build(_schema.tables()["method"], self._tables["method"])
 
-    def run(self, progress: Callable | None = None, *, limits=None):
+    def run(self, progress: Callable[[Progress], None] | None = None, *, limits: Limits | None = None) -> Solution:
         """The `rf.Solution`, with this experiment as its `.experiment`; `limits` override the experiment's own."""
         from reluflow.outcome import SolveError
         from reluflow.solve import solve
@@ -235,13 +243,13 @@ class Experiment:
         sol.experiment = self
         return sol
 
-    def _init(self, dim: int | None = None):
+    def _init(self, dim: int | None = None) -> Params:
         table, filled = _schema.tables()["init"], self._tables["init"]
         kind = table.kinds[filled["kind"]]
         more = {"dim": self.data.d if dim is None else dim} if "dim" in kind.params and "dim" not in filled else {}
         return _schema.build(table, filled, **more)
 
-    def _problem(self, data, init):
+    def _problem(self, data: Data, init: Params) -> Problem:
         return _schema.build(_schema.tables()["problem"], self._tables["problem"], data=data, init=init)
 
     # Mistakes -------------------------------------------------------------------------------------------------------
@@ -256,7 +264,8 @@ class Experiment:
 
         row, label = np.ones((1, 1)), np.ones(1)
         one = Data(row, label), Params(row, label)
-        toy, method = [Problem(*one)], [Flow()]
+        toy = [Problem(*one)]
+        method: list[Method] = [Flow()]
         solve, table = self._tables.get("solve", {}), _schema.tables()["solve"]
         few = not isinstance(self._tables.get("init", {}).get("width"), int) or self._tables["init"]["width"] <= CHEAP
         checks: list[tuple[str, Callable]] = [
@@ -422,7 +431,7 @@ def _flat(tables: Mapping) -> list[str]:
     return list(_leaves(tables))
 
 
-def _table(path: str):
+def _table(path: str) -> Any:
     """The schema of a table by its dotted path, or None."""
     name, _, rest = path.partition(".")
     table = _schema.tables().get(name)

@@ -28,7 +28,7 @@ class Params:
     log_scale: float | np.ndarray = 0.0
     log_scale_a: float | np.ndarray | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         w = as_finite("w", self.w, ndim=2, hint="give one row per neuron, shape (width, dim)")
         a = as_finite("a", self.a, ndim=1, hint="give one output weight per neuron, shape (width,)")
         if w.shape[0] == 0 or w.shape[1] == 0:

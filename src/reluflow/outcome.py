@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 
 class Outcome(Enum):
@@ -28,6 +29,6 @@ class Outcome(Enum):
 class SolveError(RuntimeError):
     """A run that ended before what was asked for; the part computed is in `.solution`."""
 
-    def __init__(self, solution):
-        super().__init__(f"{solution.outcome.value} (stopped at t = {solution.t_end_text})")
+    def __init__(self, solution: Any, at: str = ""):
+        super().__init__(solution.outcome.value + (f" (stopped at t = {at})" if at else ""))
         self.solution = solution

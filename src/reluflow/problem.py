@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,10 @@ LOSSES = {"square": 0, "logistic": 1, "logistic2": 2, "exponential": 3}
 TAILED = ("logistic", "logistic2", "exponential")
 
 
+def _share(name: str, value: float) -> float:
+    return number(name, value, rule="in [0, 1]", ok=lambda v: 0.0 <= v <= 1.0, hint="0 is ReLU and 1 is linear")
+
+
 @by_name
 @dataclass(frozen=True)
 class LeakyReLU:
@@ -26,17 +29,43 @@ class LeakyReLU:
     slope: float
     at_zero: float | None = None
 
-    def __post_init__(self):
-        inside: dict[str, Any] = dict(rule="in [0, 1]", ok=lambda v: 0.0 <= v <= 1.0, hint="0 is ReLU and 1 is linear")
-        object.__setattr__(self, "slope", number("slope", self.slope, **inside))
-        at_zero = self.slope if self.at_zero is None else number("at_zero", self.at_zero, **inside)
-        object.__setattr__(self, "at_zero", at_zero)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slope", _share("slope", self.slope))
+        object.__setattr__(self, "at_zero", self.slope if self.at_zero is None else _share("at_zero", self.at_zero))
 
 
 @by_name
-def ReLU(at_zero: float = 0.0) -> LeakyReLU:
+@dataclass(frozen=True)
+class ReLU:
     """max(z, 0), with derivative `at_zero` at 0 in descent (0 by default; Kou et al. use 1)."""
-    return LeakyReLU(0.0, at_zero)
+
+    at_zero: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at_zero", _share("at_zero", self.at_zero))
+
+    @property
+    def slope(self) -> float:
+        """The slope below 0."""
+        return 0.0
+
+
+Activation = ReLU | LeakyReLU
+BY_NAME: dict[str, Activation] = {"relu": ReLU(), "linear": LeakyReLU(1.0)}
+
+
+def as_activation(value: Activation | str) -> Activation:
+    """An activation as it is, or the one of that name."""
+    if isinstance(value, str):
+        return BY_NAME[one_of("activation", value, BY_NAME)]
+    if not isinstance(value, Activation):
+        raise TypeError(f"`activation` must be rf.ReLU() or rf.LeakyReLU(slope), got {value!r}.")
+    return value
+
+
+def activation_of(slope: float, at_zero: float | None = None) -> Activation:
+    """The activation with this slope below 0."""
+    return LeakyReLU(slope, at_zero) if slope else ReLU(at_zero or 0.0)
 
 
 @by_name
@@ -52,18 +81,17 @@ class Problem:
     init: Params
     loss: str = "square"
     reduction: str = "mean"
-    activation: LeakyReLU = field(default_factory=ReLU)
+    activation: Activation = field(default_factory=ReLU)
     train: str = "both"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.data, Data):
             raise TypeError(f"`data` must be an rf.Data, got {type(self.data).__name__}: write `rf.Data(x, y)`.")
         if not isinstance(self.init, Params):
             raise TypeError(
                 f"`init` must be an rf.Params, got {type(self.init).__name__}: try `rf.init.balanced(...)`."
             )
-        if not isinstance(self.activation, LeakyReLU):
-            raise TypeError(f"`activation` must be rf.ReLU() or rf.LeakyReLU(slope), got {self.activation!r}.")
+        object.__setattr__(self, "activation", as_activation(self.activation))
         one_of("loss", self.loss, LOSSES)
         one_of("reduction", self.reduction, ("mean", "sum"))
         one_of("train", self.train, ("both", "first"))

@@ -67,7 +67,7 @@ def test_progress_is_told_and_grows(monkeypatch):
 
 def test_memory_is_bounded_by_what_was_asked():
     sol = rf.solve(long_problem(), rf.Flow(rtol=1e-9), save=rf.Save(memory="100 kB"))
-    held = sum(a.nbytes for a in sol._checkpoints)
+    held = sum(a.nbytes for a in sol.recording.checkpoints)
     assert sol.stats.steps > 500 and held <= 1.2 * 100_000
 
 

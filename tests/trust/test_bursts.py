@@ -44,7 +44,7 @@ def test_no_conclusion_is_drawn_from_half_a_run(of, monkeypatch):
     monkeypatch.setattr(time, "perf_counter", Clock(at=5, do=press_ctrl_c))
     calls = {
         "check": lambda: rf.check("boursier2022.theorem1", whole),
-        "compare": lambda: rf.compare(problem, 1e-2, 5.0),
+        "compare": lambda: rf.compare(problem, rf.Descent(1e-2), 5.0),
         "limit": lambda: rf.limit(problem),
     }
     with pytest.raises(KeyboardInterrupt):

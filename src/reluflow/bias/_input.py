@@ -9,7 +9,7 @@ from reluflow.bias.patterns import span
 from reluflow.data.core import Data
 from reluflow.engine.pack import surfaces
 from reluflow.init import Params
-from reluflow.problem import LeakyReLU, ReLU
+from reluflow.problem import Activation, ReLU, as_activation
 
 MOST_ROWS = 400
 
@@ -25,13 +25,11 @@ def as_data(subject, name: str) -> Data:
     return subject
 
 
-def activation_of(subject, activation) -> LeakyReLU:
+def activation_of(subject, activation) -> Activation:
     """The activation asked for, else the problem's, else ReLU."""
     if activation is None:
         activation = getattr(getattr(subject, "problem", subject), "activation", None) or ReLU()
-    if not isinstance(activation, LeakyReLU):
-        raise TypeError(f"`activation` must be rf.ReLU() or rf.LeakyReLU(slope), got {activation!r}.")
-    return activation
+    return as_activation(activation)
 
 
 def cone_of(data: Data, slope: float, margin: bool) -> tuple[Cone, np.ndarray, np.ndarray]:

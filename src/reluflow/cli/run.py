@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -227,9 +228,11 @@ def _verify(path: Path, json_: bool) -> None:
         new = old.experiment.changed(_again(old)).run(progress=tell)
     if new.outcome is rf.Outcome.INTERRUPTED:
         raise KeyboardInterrupt
-    if _short(old):  # where an interrupted run stops depends on its bursts, so compare at the frames of the old one
-        clock = old._frames[0]
-        new._frames = new._replay(clock[clock <= new._checkpoints[0][-1, 0]])
+    if _short(old):
+        # Where an interrupted run stops depends on its bursts, so compare at the frames of the old one.
+        clock = old.frames.clock
+        frames = new.replay.at(clock[clock <= new.end.clock[0]])
+        new = rf.Solution(dataclasses.replace(new.recording, frames=frames), new.replay)
     then, now = read_attributes(path)["versions"], versions()
     changed = [f"{k} {then.get(k)} → {now.get(k)}" for k in {**then, **now} if then.get(k) != now.get(k)]
     rows = compare(old, new)

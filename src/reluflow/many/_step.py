@@ -10,6 +10,7 @@ is drawn here: the orders of mini-batches are numpy's and come in as arrays.
 
 from __future__ import annotations
 
+import importlib
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -76,7 +77,7 @@ def float64():
     jax = import_jax()
     switch = getattr(jax, "enable_x64", None)
     if switch is None:
-        from jax.experimental import enable_x64 as switch
+        switch = importlib.import_module("jax.experimental").enable_x64
     with switch(True):
         yield
 

@@ -96,6 +96,7 @@ class _Run:
         f = outputs(net, self.neurons)
         g = drive(net, f)
         cells = [self._cell(neuron) for neuron in self.neurons]
+        assert self.e is not None
         now = Expansion(net, self.neurons, cells, g, self.e, self.order, bits)
         unit = arb((1, self.e))
         end, reach = self._length(now)

@@ -14,14 +14,14 @@ import numpy as np
 
 from reluflow.data.core import Data
 from reluflow.init import Params
-from reluflow.problem import LeakyReLU
+from reluflow.problem import Activation, activation_of
 
 
 class Layers(NamedTuple):
     """The two Linear modules and the activation between them."""
 
     first: Any
-    activation: LeakyReLU
+    activation: Activation
     second: Any
 
     @property
@@ -64,7 +64,7 @@ def layers(model) -> Layers:
             "watch each output on its own."
         )
     slope = float(getattr(parts[1], "negative_slope", 0.0))
-    return Layers(parts[0], LeakyReLU(slope), parts[2])
+    return Layers(parts[0], activation_of(slope), parts[2])
 
 
 def weights(found: Layers) -> tuple[np.ndarray, np.ndarray]:
