@@ -190,7 +190,7 @@ def test_the_template_runs_and_names_every_argument(here, capsys):
             "error `--set` must look like key=value, got 'seed': as in `--set init.seed=3`.",
         ),
         (["run", "my.toml", "--out", "my.toml"], "error `my.toml` already exists"),
-        (["run", "--verify", "none"], "error `none` must be a run folder, got nothing there"),
+        (["run", "--verify", "none"], "error Run folder not found: none."),
         (
             ["run", "my.toml", "--set", "solve.limits.steps=3"],
             "error The run reached its step limit: raise `Limits(steps=...)`",
@@ -318,6 +318,6 @@ def test_a_full_disk_is_a_sentence_and_status_2(here, capsys):
     with mounted(here / "disk", "size=64k") as disk:
         assert reluflow("run", "my.toml", "--out", "disk/run") == 2
         said = capsys.readouterr().err
-        assert said.startswith("error `disk/run` must be writable, got no space left on device: free some room")
+        assert said.startswith("error Cannot write to disk/run (no space left on device): free disk space")
         assert said.count("\n") == 1
         assert list(disk.iterdir()) == []

@@ -59,7 +59,7 @@ def test_a_clock_that_stands_still_is_no_obstacle(monkeypatch):
 
 LONG = {
     "flow": (rf.Flow(1e-11), dict(width=30, log_scale=-40.0), 3000.0),
-    "stepped": (rf.Flow(1e-3, events="stepped"), dict(width=12, log_scale=-1.0), 6.0),
+    "stepped": (rf.SteppedFlow(1e-3), dict(width=12, log_scale=-1.0), 6.0),
     "descent": (rf.Descent(1e-2, fast_forward=False), dict(width=12, log_scale=-6.0), 200.0),
 }
 

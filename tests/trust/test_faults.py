@@ -308,14 +308,14 @@ class Rounds:
                 self.count("disk large enough for the run")
                 rf.load(disk / "run")
             else:
-                assert code == 2 and "free some room" in sentence(said)
+                assert code == 2 and "no space left" in sentence(said)
                 assert os.listdir(disk) == []
             before = os.listdir(disk)
             code, said = self.sweep(f"{name}/sweep")
             if code == 0:
                 assert_same(load_sweep(disk / "sweep"), self.whole_sweep)
             else:
-                assert code == 2 and ("could not be" in said or "free some room" in said), said
+                assert code == 2 and ("could not be" in said or "free disk space" in said), said
                 assert "Traceback" not in said
                 assert leftovers(disk) == []
                 if before:

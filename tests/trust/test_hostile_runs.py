@@ -115,7 +115,7 @@ def test_many_small_chunks_are_refused(run):
         ("checkpoints/clock", lambda v: v[::-1].copy(), "times out of order"),
         ("coordinates/basis", lambda v: v[:1] * 0.5, "another basis"),
         ("init/w", lambda v: np.full_like(v, np.nan), r"parts that do not fit \(`w` must be finite"),
-        ("control/end", lambda v: -v, "an odd end"),
+        ("control/end", lambda v: -v, "an invalid end"),
     ],
 )
 def test_states_that_kernels_would_trust_must_fit_the_problem(run, name, change, text):

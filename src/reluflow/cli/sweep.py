@@ -111,6 +111,8 @@ def sweep(
         raise OSError(f"`{out}` is incomplete: {ds.attrs['unsaved']}")
     if "interrupted" in ds.attrs:
         raise typer.Exit(130)
+    if said["failed"] == said["points"]:
+        raise ValueError(f"All {said['points']:,} points failed, for instance: {said['reasons'][0]['reason']}")
 
 
 def _wrote(what: str, path: Path, quiet: bool) -> None:
