@@ -134,8 +134,9 @@ def _judged(error: BaseException) -> tuple[str, str]:
     return ("refused" if good else "wrong"), kept
 
 
-RULES = " must | is not | is the folder of a sweep| is incomplete| is missing| is required by | needs | is nested | not found|Cannot |Give ".split(
-    "|"
+RULES = (
+    *(" must ", " is not ", " is the folder of a sweep", " is incomplete", " is missing", " is required by "),
+    *(" needs ", " is nested ", " not found", "Cannot ", "Give "),
 )
 
 
