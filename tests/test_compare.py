@@ -23,7 +23,7 @@ def test_on_orthogonal_data_they_stay_together_and_the_shift_is_the_steps():
 
 def test_a_large_step_parts_and_says_when():
     found = rf.compare(two_points(), rf.Descent(0.1), t1=40.0)
-    assert found.parted is not None and "They part at t =" in found.summary()
+    assert found.parted is not None and "They separate at t =" in found.summary()
     k = round(found.parted / 0.1)
     gap = lambda k: np.max(np.abs(found.flow.outputs_at(0.1 * k) - found.descent.outputs_at(0.1 * k)))
     assert gap(k - 1) <= found.threshold < gap(k)

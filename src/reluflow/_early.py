@@ -1,4 +1,5 @@
-r"""The early phase in the limit of vanishing scale: outputs are 0, the drive is frozen, every neuron moves alone.
+r"""The early phase in the limit of vanishing scale: outputs are 0, the residual is constant, every neuron moves
+independently.
 
     |w_j(t)| ~ scale A_j e^{rate_j t},   A_j = (1/2) (p + |w|) e^{-rate_j t}  at any t after its last event,
     p = <w, s D>/|D|
@@ -21,13 +22,13 @@ from reluflow.events import Events
 from reluflow.init import Params
 from reluflow.problem import Problem
 
-START = -150.0  # log scale of the run: e^{2 START} is nothing beside any label, and c is still good to 1e-14
-SETTLED = 100.0  # growth times after its last event within which a neuron would have met the next
+START = -150.0  # log scale of the run: e^{2 START} is negligible next to any label, and c is still accurate to 1e-14
+SETTLED = 100.0  # growth times after an event within which the next one would have happened
 
 
 @dataclass(frozen=True)
 class Target:
-    """A direction that neurons grow along for ever under the frozen drive: w || s D(w), an extremal vector."""
+    """A direction along which neurons grow under the constant residual: w || s D(w), an extremal vector."""
 
     sign: float
     direction: np.ndarray
@@ -38,13 +39,14 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Early:
-    """What the frozen drive does to each neuron; times are the flow's own and do not depend on the scale.
+    """The motion of each neuron under the constant residual; times are those of the flow and do not depend on the
+    scale.
 
-    `events`         every change of a bit, as in `Solution.events`; `history(j)` picks one neuron's
+    `events`         every change of a bit, as in `Solution.events`; `history(j)` gives those of one neuron
     `initial_bits`   before the first event, (width, n); `bits` after the last, slid ones between the slope and 1
     `sliding`        where a neuron ends up held on a surface, (width, n)
     `last`           time of each neuron's last event, 0 without any
-    `dead`           neurons whose bits are all off, or on which every pull cancels: frozen for ever
+    `dead`           neurons inactive on all data, or with zero pull: they never change
     `direction`      limit of w_j / |w_j|, (width, d)
     `rate`           growth rate |D_j|; negative for a held neuron that shrinks, 0 for a dead one
     `log_amplitude`  log A_j, so that log |w_j(t)| -> log(scale) + log A_j + rate_j t
@@ -67,7 +69,7 @@ class Early:
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
-        """The extremal directions that were reached, fastest first, and who went there."""
+        """The extremal directions reached, fastest first, with their neurons."""
         groups: list[list[int]] = []
         for j in np.flatnonzero(self.rate > 0):
             for group in groups:
@@ -102,7 +104,7 @@ class Early:
 
 
 def text_of(items: Iterable[int]) -> str:
-    """A list that stays short."""
+    """A list, shortened."""
     items = list(items)
     shown = ", ".join(map(str, items[:8]))
     return (f"{shown}, ... ({len(items)})" if len(items) > 8 else shown) or "none"
@@ -117,7 +119,7 @@ def at_scale(problem: Problem, log_scale: float) -> Problem:
 
 
 class Frozen:
-    """A machine at t = 0 whose neurons follow the drive of f = 0 for as long as one likes."""
+    """A machine at t = 0 whose neurons follow the residual of f = 0 for any length of time."""
 
     def __init__(self, problem: Problem):
         self.machine = m = Machine(at_scale(problem, START), 1e-10, np.inf)
@@ -142,14 +144,14 @@ class Frozen:
         return m.st.y[m.m * (m.r + 1) : m.m * (m.r + 2)]
 
     def pulls(self) -> np.ndarray:
-        """D_j of the present bits. Sizes are put back to the start's, where outputs are 0."""
+        """D_j of the current bits. Sizes are reset to the initial ones, where outputs are 0."""
         self.c[:] = START
         self.machine.horizon()
         return self.machine.work.pull * np.exp(self.machine.span.G)
 
 
 def early_phase(problem: Problem) -> Early:
-    """Follows every neuron under the frozen drive until its direction has settled."""
+    """Follows every neuron under the constant residual until its direction has converged."""
     frozen = Frozen(problem)
     m = frozen.machine
     if np.any(m.start.delta_sign != 0):
@@ -172,7 +174,7 @@ def early_phase(problem: Problem) -> Early:
         np.maximum.at(last, rows[:, 1].astype(int), clock_for(problem, None).times(rows[:, 0])[0])
         D = frozen.pulls()
     else:
-        raise RuntimeError("The early phase did not settle: some neuron keeps switching under a constant drive.")
+        raise RuntimeError("The early phase did not converge: a neuron keeps switching under a constant residual.")
     along = sign * np.sum(D * frozen.q, axis=1)
     grows = moving & (along > 0)
     q = np.where(grows[:, None], sign[:, None] * D / np.where(size > 0, size, 1.0)[:, None], frozen.q)
@@ -180,7 +182,7 @@ def early_phase(problem: Problem) -> Early:
     code = m.st.code.reshape(1, -1).copy()
     _, _, bits = m.look(clock, m.st.y[None].copy(), code, bits=True)
     rate = np.where(grows, size, np.where(moving, -size, 0.0))
-    # Amplitudes: again, but only as far as the last event, so that nothing is lost against rate * t.
+    # Amplitudes: computed again, only up to the last event, to avoid cancellation against rate * t.
     again = Frozen(problem)
     end = float(np.max(last, initial=0.0))
     if end > 0:

@@ -1,4 +1,4 @@
-"""What a run counts its time in: t for the square loss, log(1 + t) for exponential tails, iterations for descent."""
+"""The internal clock of a run: t for the square loss, log(1 + t) for exponential tails, iterations for descent."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Where descent parts from the flow: the same problem both ways, on the same times.
+"""Descent compared with the flow: the same problem by both methods, at the same times.
 
     gap(t) = max_i |f_i^descent - f_i^flow|       parted: the first iteration with gap > tol max(1, max_i |y_i|)
 
 Bits differ where descent's s'(<w_j, x_i>) is not the flow's; a datum on which the flow slides is not counted, because
-descent switches there back and forth by nature. A flip is a neuron whose a_j has another sign at the end than at the
+descent switches back and forth there. A flip is a neuron whose a_j has another sign at the end than at the
 start.
 """
 
@@ -78,7 +78,7 @@ class Comparison:
         return last.kind == "plateau" and self.loss_flow[-1] < 0.9 * self.loss_descent[-1]
 
     def summary(self) -> str:
-        """What happened, in sentences."""
+        """A summary in sentences."""
         end, n_bits = self.t[-1], self.bits.size and int(np.max(self.bits))
         said = [
             f"Descent with step {self.step:g} against the flow at rtol {self.flow.stats.rtol:g}, "
@@ -88,7 +88,7 @@ class Comparison:
             said.append(f"They stay together: outputs differ by {np.max(self.gap):.2g} at most.")
         else:
             said.append(
-                f"They part at t = {self.parted:.6g}, where outputs first differ by more than {self.threshold:.2g}; "
+                f"They separate at t = {self.parted:.6g}, where outputs first differ by over {self.threshold:.2g}; "
                 f"the largest difference is {np.max(self.gap):.3g}."
             )
         if self.trapped:
@@ -96,7 +96,7 @@ class Comparison:
             left = [p for p in self.phases[0]["plateau"] if abs(p.loss - last.loss) <= 0.02 * last.loss]
             passes = f" leaves it at t = {left[-1].end:.6g} and" if left else ""
             said.append(
-                f"Descent is trapped: from t = {last.start:.6g} on it rests at loss {last.loss:.6g}, a saddle, "
+                f"Descent is trapped: from t = {last.start:.6g} on it stays at loss {last.loss:.6g}, a saddle, "
                 f"while the flow{passes} has loss {self.loss_flow[-1]:.6g} at the end."
             )
         else:
@@ -125,7 +125,7 @@ class Comparison:
 
     @property
     def threshold(self) -> float:
-        """The difference of outputs that counts as parting."""
+        """The difference of outputs that counts as separation."""
         return self.tol * max(1.0, float(np.max(np.abs(self.flow.problem.data.y))))
 
     def __repr__(self) -> str:
@@ -189,10 +189,10 @@ def compare(
     limits: Limits | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Comparison:
-    """Runs `problem` up to t1 by the flow and by the descent `method`, and finds where they part.
+    """Runs `problem` up to t1 by the flow and by the descent `method`, and finds where they separate.
 
     `points` common times, half of them equally spaced and half geometrically, are iterations of the descent; `tol`
-    times max(1, max |y|) is the difference of outputs that counts as parting. `step` is deprecated.
+    times max(1, max |y|) is the difference of outputs that counts as separation. `step` is deprecated.
     """
     tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
     points = whole("points", points, least=2, hint="the start and the end are always among them")
@@ -205,7 +205,7 @@ def compare(
     if not isinstance(method, Descent):
         raise TypeError(f"`method` must be rf.Descent(step=...), got {shown(method)}.")
     if t1 is None:
-        raise TypeError("`compare` needs `t1`, got nothing for it: add `t1=...`.")
+        raise TypeError("`compare` is missing the argument `t1`: add `t1=...`.")
     step = method.step
     descent = solve(problem, method, t1, limits=limits, progress=progress)
     flow = solve(problem, Flow(rtol), t1, limits=limits, progress=progress)

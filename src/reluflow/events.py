@@ -1,4 +1,4 @@
-"""The table of what happened to which neuron at which datum, and when."""
+"""The table of activation events: neuron, datum, time, kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Times = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # of clock values
 KINDS = ("on", "off", "slide", "release_on", "release_off", "dead", "sign", "origin")
 COLUMNS = ("t", "log_t", "neuron", "datum", "kind", "unique")
 SHOWN = 10  # rows that are printed
-# A row on the far side of a shared hyperplane sees the same event the other way round.
+# For a row on the opposite side of a shared hyperplane the same event is reversed.
 MIRROR = np.array([1, 0, 2, 4, 3, 5, 6, 7])
 
 
@@ -52,7 +52,7 @@ class Events:
         return Events(*(np.atleast_1d(c[which]) for c in cols))
 
     def counts(self) -> dict[str, int]:
-        """How many of each kind, kinds without any left out."""
+        """The number of events of each kind that occurs."""
         found = np.bincount(self.code, minlength=len(KINDS))
         return {name: int(k) for name, k in zip(KINDS, found, strict=True) if k}
 
@@ -63,7 +63,7 @@ class Events:
         return pd.DataFrame({name: getattr(self, name) for name in COLUMNS})
 
     def __str__(self) -> str:
-        """How many of each kind, and the first rows."""
+        """The number of events of each kind, and the first rows."""
         lines = [repr(self)]
         if len(self):
             lines.append(f"{'t':>14}  neuron  datum  kind")

@@ -19,16 +19,15 @@ def _share(name: str, value: float) -> float:
 @by_name
 @dataclass(frozen=True)
 class LeakyReLU:
-    """s(z) = z for z > 0 and slope * z below; `at_zero` is the derivative at 0 that descent uses (flows resolve it
-    themselves)."""
+    """s(z) = z for z > 0 and slope * z below; `at_zero` is the derivative at 0 used by descent (flows decide
+    it by the dynamics)."""
 
     slope: float
     at_zero: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slope", _share("slope", self.slope))
-        at_zero = self.slope if self.at_zero is None else _share("at_zero", self.at_zero)
-        object.__setattr__(self, "at_zero", at_zero)
+        object.__setattr__(self, "at_zero", self.slope if self.at_zero is None else _share("at_zero", self.at_zero))
 
 
 @by_name
@@ -71,8 +70,8 @@ class Problem:
     """f(x) = sum_j a_j s(<w_j, x>) trained on `data` from `init`.
 
     `loss` is "square" (1/2)(f-y)^2, "logistic" log(1+e^-yf), "logistic2" twice that, "exponential" e^-yf, or any other
-    row of `reluflow.losses`; `reduction` takes their "mean" or "sum"; `activation` is `rf.ReLU()`,
-    `rf.LeakyReLU(slope)`, "relu" or "linear"; `train` moves "both" layers or the "first" alone.
+    row of `reluflow.losses`; `reduction` is the "mean" or the "sum" over the data; `activation` is `rf.ReLU()`,
+    `rf.LeakyReLU(slope)`, "relu" or "linear"; `train` is "both" layers or the "first" alone.
     """
 
     data: Data
@@ -117,7 +116,7 @@ class Problem:
 
     @property
     def tailed(self) -> bool:
-        """Whether the loss only vanishes at infinity."""
+        """Whether the loss reaches its minimum only at infinity."""
         return LOSSES[self.loss].tailed
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
-"""What comes back from a run: frames, dense evaluation by replay, events, statistics.
+"""The result of a run: frames, dense evaluation by replay, events, statistics.
 
-Logarithms are authoritative: `log_t`, `log_loss`, `log_norm`; `t` and `loss` are their exponentials and may read inf
+Logarithms are authoritative: `log_t`, `log_loss`, `log_norm`; `t` and `loss` are their exponentials and may be inf
 or 0.
 """
 
@@ -36,7 +36,7 @@ Times = float | list[float] | np.ndarray | None
 
 @dataclass(frozen=True)
 class Stats:
-    """What a run cost, and what it knows of its own error."""
+    """Cost and error estimates of a run."""
 
     steps: int
     rejected: int
@@ -47,7 +47,7 @@ class Stats:
     seconds: float
     rtol: float
     energy_error: float  # |L(0) - L(t) - int |grad L|^2| / L(0)
-    nearest_bifurcation: float  # smallest normalised distance of any decision on a surface from going the other way
+    nearest_bifurcation: float  # smallest normalised distance of any decision on a surface from changing
     regimes: dict = field(default_factory=dict)
     unrecorded: int = 0  # events of a descent or a stepped flow counted in `events` but not listed: memory is bounded
 
@@ -57,7 +57,7 @@ class Stats:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """All that is known of a run; nothing in it changes. States are read-only arrays."""
+    """The complete, immutable record of a run. States are read-only arrays."""
 
     problem: Problem
     method: Method
@@ -81,7 +81,7 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 
 
 class Solution:
-    """A run of a problem. Frames are the run's own steps, thinned, or the times asked for by `Save(times=...)`."""
+    """A run of a problem. Frames are the run's own steps, thinned, or the times given by `Save(times=...)`."""
 
     def __init__(self, recording: Recording, replay: Replay):
         self.recording, self.replay = recording, replay
@@ -98,7 +98,7 @@ class Solution:
 
     @property
     def outcome(self) -> Outcome:
-        """Why the run stopped."""
+        """Why the run ended."""
         return self.recording.outcome
 
     @property
@@ -125,12 +125,12 @@ class Solution:
 
     @property
     def checkpoints(self) -> Moments:
-        """The run's own steps that were kept for replay, whatever frames were asked for."""
+        """The steps stored for dense evaluation, whatever frames were requested."""
         return self.derived(_checkpoints)
 
     @property
     def end(self) -> Moments:
-        """The state in which the run stopped, one row."""
+        """The final state, one row."""
         return self.derived(_end)
 
     def moments(self, t: Times = None, *, log_t: Times = None, clock: Times = None) -> Moments:
@@ -141,17 +141,17 @@ class Solution:
 
     @property
     def clock(self) -> Clock:
-        """What the run counts time in: `clock.of(t)`, `clock.of_log(log_t)`, `clock.times(value)` = (t, log t)."""
+        """The internal clock: `clock.of(t)`, `clock.of_log(log_t)`, `clock.times(value)` = (t, log t)."""
         return self.replay.clock
 
     @property
     def t_end(self) -> float:
-        """When the run stopped; inf beyond 1e308."""
+        """The end time; inf beyond 1e308."""
         return float(self.end.t[0])
 
     @property
     def log_t_end(self) -> float:
-        """The logarithm of when the run stopped."""
+        """The logarithm of the end time."""
         return float(self.end.log_t[0])
 
     # Frames ---------------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class Solution:
     # Keeping it -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
-        """Write the run as a folder for `rf.load`; when this returns it is on disk, whole. `path` must not exist."""
+        """Write the run as a folder for `rf.load`; on return it is completely on disk. `path` must not exist."""
         from reluflow import store
 
         return store.save(self, path)
@@ -278,7 +278,7 @@ class Solution:
         last = self.recording.checkpoints.clock[-1]
         if self.outcome is Outcome.STATIONARY:
             clock = np.minimum(clock, last)
-        # A time that went through a logarithm may come back one rounding later than the end.
+        # A time converted through a logarithm may exceed the end by one rounding.
         clock = np.where((clock > last) & (clock <= last * (1 + 1e-14)), last, clock)
         outside = ~((clock >= 0.0) & (clock <= last))
         if np.any(outside):
@@ -370,7 +370,7 @@ def _end(sol: Solution) -> Moments:
 
 
 def end_text(sol: Solution) -> str:
-    """When a run stopped, as it is printed."""
+    """The end time as text."""
     return f"{sol.t_end:.6g}" if np.isfinite(sol.t_end) else f"e^{sol.log_t_end:.6g}"
 
 
@@ -382,7 +382,7 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
     events = Events.from_surfaces(tape.all_events(), clock.times, driver.pk, driver.coords.kept)
     replay = Replay(driver, clock, checkpoints, resume)
     seen = len(events) if costs.seen is None else costs.seen
-    with np.errstate(over="ignore"):  # the loss of a run that blew up
+    with np.errstate(over="ignore"):  # the loss of a run that overflowed
         first, last = np.exp(replay.look(checkpoints.rows([0, -1]))[1]).tolist()
     spent = first - last - float(checkpoints.y[-1, -1])
     stats = Stats(

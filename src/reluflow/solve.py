@@ -30,11 +30,11 @@ def solve(
     progress: Callable[[Progress], None] | None = None,
     throw: bool = True,
 ) -> Solution:
-    """Trains `problem` by `method` until t1 (or e^log_t1), or, with neither, until nothing moves any more.
+    """Trains `problem` by `method` until t1 (or e^log_t1), or, with neither, until convergence.
 
-    `progress` is called with a `Progress` about ten times a second. Ctrl-C (also SIGTERM, SIGHUP, SIGXCPU) returns what
-    there is, whole up to then; a second one ends at once, with nothing. An outcome that is neither reached, stationary
-    nor interrupted raises `SolveError`, whose `.solution` holds the run; `throw=False` returns it instead.
+    `progress` is called with a `Progress` about ten times a second. Ctrl-C (also SIGTERM, SIGHUP, SIGXCPU) returns the
+    part computed so far; a second one raises KeyboardInterrupt immediately. An outcome that is neither reached,
+    stationary nor interrupted raises `SolveError`, whose `.solution` holds the run; `throw=False` returns it instead.
     """
     method, save = method or Flow(), save or Save()
     if not isinstance(problem, Problem):
@@ -45,7 +45,7 @@ def solve(
     if isinstance(method, Flow) and method.events == "stepped":
         method = SteppedFlow(method.rtol)
     end = end_clock(problem, t1, log_t1, method)
-    # The iterations of a descent asked for by t1 are no surprise, so only limits given by the caller bound them.
+    # t1 determines the iterations of a descent, so only limits given by the caller bound them.
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
     with loop.stops() as stop:
         run = loop.run(driver_for(problem, method, end), save, limits, progress, stop)
@@ -64,7 +64,7 @@ _whole_runs: ContextVar[bool] = ContextVar("whole_runs", default=False)
 
 @contextmanager
 def whole_runs() -> Iterator[None]:
-    """Inside, Ctrl-C in a solve goes on to the caller: for whoever draws conclusions from runs of their own."""
+    """Inside, Ctrl-C during a solve raises KeyboardInterrupt: for callers that need complete runs."""
     token = _whole_runs.set(True)
     try:
         yield
@@ -102,21 +102,21 @@ def end_clock(problem: Problem, t1: float | None, log_t1: float | None, method: 
         if log_t1 > 700:
             raise ValueError(
                 f"`log_t1` must be <= 700 for the {problem.loss} loss, got {log_t1:g}: it ends in finite time to "
-                "rounding, so leave both `t1` and `log_t1` out to run until nothing moves."
+                "rounding, so omit both `t1` and `log_t1` to run until convergence."
             )
         return float(np.exp(log_t1))
     if problem.tailed:
         raise ValueError(
-            f"`t1` must be given for the {problem.loss} loss, got None: its tail never ends. "
+            f"`t1` must be given for the {problem.loss} loss, got None: its exponential tail never converges. "
             "Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100."
         )
     if isinstance(method, SteppedFlow):
         raise ValueError(
-            "`t1` must be given with `rf.SteppedFlow`, got None: neurons that slide never rest. Give `t1` or `log_t1`."
+            "`t1` must be given with `rf.SteppedFlow`, got None: sliding neurons keep switching. Give `t1` or `log_t1`."
         )
     if isinstance(method, Descent) and method.batch is not None:
         raise ValueError(
-            "`t1` must be given for mini-batches, got None: single batches never all come to rest. Give `t1`."
+            "`t1` must be given for mini-batches, got None: mini-batch descent does not converge. Give `t1`."
         )
     return np.inf
 

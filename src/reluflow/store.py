@@ -1,4 +1,4 @@
-"""Runs on disk: a zarr v3 folder, written beside, synced, renamed. What is there is whole, or it is not there.
+"""Runs on disk: a zarr v3 folder, written to a temporary folder, synced and renamed, so that it is complete or absent.
 
     run/
         zarr.json        attributes: reluflow (format), experiment, versions, problem, method, outcome, stats, manifest
@@ -9,8 +9,8 @@
         frames/          the same at the times asked for, where they are not the checkpoints; log_t, log_loss, outputs
         events/          t, log_t, neuron, datum, code, unique
 
-Every array is listed in the manifest with its SHA-256: zarr reads a missing chunk as zeros, a run must not. Formats are
-read for ever: one reader per format in `READERS`, and a golden run of each under tests/golden/.
+Every array is listed in the manifest with its SHA-256, because zarr reads a missing chunk as zeros. Old formats stay
+readable: one reader per format in `READERS`, and a stored run of each under tests/golden/.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ CHUNK = 2**25  # bytes
 
 
 def save(sol: Solution, path: str | Path) -> Path:
-    """Write a run; when this returns it is on disk, whole. `path` must not exist yet."""
+    """Write a run; on return it is completely on disk. `path` must not exist yet."""
     path = Path(path)
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise FileExistsError(f"`{path}` must not exist yet, got something there: choose another path, or remove it.")
+        raise FileExistsError(f"`{path}` already exists: choose another path, or remove it.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         clear(path.parent)
@@ -79,12 +79,12 @@ TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 def _refusal(path: Path, error: OSError) -> str:
     why = os.strerror(error.errno).lower() if error.errno else str(error)
     out = {
-        errno.ENOSPC: "free some room, or choose another disk",
-        errno.EDQUOT: "free some room, or choose another disk",
-        errno.EFBIG: "free some room, or choose another disk",
+        errno.ENOSPC: "free disk space, or choose another disk",
+        errno.EDQUOT: "free disk space, or choose another disk",
+        errno.EFBIG: "free disk space, or choose another disk",
         **dict.fromkeys(TAKEN, "another run was saved there meanwhile; choose another path"),
-    }.get(error.errno or 0, "choose a folder that you may write to")
-    return f"`{path}` must be writable, got {why}: {out}. Nothing was left there."
+    }.get(error.errno or 0, "choose a writable folder")
+    return f"Cannot write to {path} ({why}): {out}. Nothing was written."
 
 
 # What is being written ------------------------------------------------------------------------------------------------
@@ -94,10 +94,10 @@ PART = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.part")
 
 @contextmanager
 def beside(path: Path) -> Iterator[Path]:
-    """A new folder beside `path` to write and rename; it goes away in any case.
+    """A temporary folder beside `path` to write and rename; it is removed in any case.
 
-    It is locked by its writer, and the system lets go of the lock of a killed one: so `clear` knows what is left over.
-    """
+    It is locked by its writer, and the system releases the lock of a killed process, so that `clear` recognises
+    leftovers."""
     while True:
         part = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.part")
         part.mkdir()
@@ -114,7 +114,7 @@ def beside(path: Path) -> Iterator[Path]:
 
 
 def clear(folder: Path) -> None:
-    """Removes what killed writers have left in a folder."""
+    """Removes leftovers of killed writers from a folder."""
     for part in [p for p in folder.iterdir() if PART.fullmatch(p.name)]:
         try:
             handle = _locked(part, wait=False)
@@ -249,7 +249,7 @@ DIMS = {
 
 
 def _jsonable(value: Any) -> Any:
-    """Numbers JSON has no word for become texts that `float` reads."""
+    """Non-finite numbers become text that `float` reads."""
     if isinstance(value, dict):
         return {k: _jsonable(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -313,7 +313,7 @@ def _solution(
     descent = isinstance(method, Descent)
     end, rest = (np.inf, None) if descent else arrays["control/end"].tolist()
     if not (end > 0.0 and (rest is None or rest >= 0.0)):
-        raise _vet.Unfit("an odd end")
+        raise _vet.Unfit("an invalid end")
     driver = driver_for(problem, method, end, rest)
     turn = (lambda q: q) if descent else _turn(driver.coords, arrays["coordinates/basis"])
 
@@ -353,42 +353,36 @@ def _turn(coords: Coordinates, basis: np.ndarray) -> Callable[[np.ndarray], np.n
 
 
 def load(path: str | Path) -> Solution:
-    """The `rf.Solution` saved at `path`, able to do all it could before."""
+    """The `rf.Solution` saved at `path`, with all its methods."""
     path = Path(path)
     attributes = read_attributes(path)
     return READERS[attributes["reluflow"]["format"]](path, attributes)
 
 
 def read_attributes(path: str | Path) -> dict:
-    """The attributes of a run: experiment, versions, outcome, stats; one sentence if `path` is no run."""
+    """The attributes of a run: experiment, versions, outcome, stats; an error if `path` is not a run."""
     path = Path(path)
     if not path.is_dir():
-        got = "a file" if path.exists() else "nothing there"
-        raise FileNotFoundError(
-            f"`{path}` must be a run folder, got {got}: save one with `sol.save(path)` or `reluflow run`."
-        )
+        what = f"`{path}` is a file, not a run folder" if path.exists() else f"Run folder not found: {path}"
+        raise FileNotFoundError(f"{what}. Save a run with `sol.save(path)` or `reluflow run`.")
     if path.name.endswith(".part"):
-        raise ValueError(
-            f"`{path}` must be a finished run, got one whose saving was cut short: remove it and run again."
-        )
+        raise ValueError(f"`{path}` is incomplete, because saving it was interrupted: remove it and run again.")
     meta = path / "zarr.json"
     if not meta.is_file():
         if (path / "experiment.json").is_file():
             raise ValueError(
-                f"`{path}` must be a run folder, got that of a sweep: open it with `load` from `reluflow.sweep`."
+                f"`{path}` is the folder of a sweep, not of a run: open it with `load` from `reluflow.sweep`."
             )
-        raise ValueError(
-            f"`{path}` must be a run folder, got no `zarr.json` in it: give the folder that `sol.save` wrote."
-        )
+        raise ValueError(f"`{path}` is not a run folder, it has no `zarr.json`: give the folder that `sol.save` wrote.")
     try:
         attributes = _vet.text(meta)["attributes"]
         mark = attributes.get("reluflow")
     except (_vet.Unfit, OSError, KeyError, TypeError, AttributeError):
         raise ValueError(
-            f"`{path}` must be a whole run, got a damaged `zarr.json`: restore it from a copy, or run again."
+            f"`{path}` must be a complete run, got a damaged `zarr.json`: restore a copy, or run again."
         ) from None
     if not isinstance(mark, dict) or "format" not in mark:
-        raise ValueError(f"`{path}` must be a reluflow run, got zarr of another kind: open it with `xarray.open_zarr`.")
+        raise ValueError(f"`{path}` is not a reluflow run, but other zarr data: open it with `xarray.open_zarr`.")
     if type(mark["format"]) is not int or mark["format"] not in READERS:
         versions = attributes.get("versions")
         wrote = versions.get("reluflow") if isinstance(versions, dict) else None
@@ -415,11 +409,11 @@ def _arrays(path: Path, manifest: dict) -> dict[str, np.ndarray]:
                 and value.dtype.str == entry["dtype"]
                 and _digest(value) == entry["sha256"]
             )
-        except Exception:  # whatever a codec, a parser or the disk says, it is damage to the reader
+        except Exception:  # whatever is raised, the array is damaged
             good = False
         if not good:
             raise ValueError(
-                f"`{path}` must be a whole run, got `{name}` damaged or cut short: restore a copy, or run again."
+                f"`{path}` must be a complete run, got `{name}` damaged or cut short: restore a copy, or run again."
             )
         found[name] = value
     return found
@@ -465,15 +459,15 @@ def _read_1(path: Path, attributes: dict) -> Solution:
         return sol
     except KeyError as error:
         lost = plainly(str(error), 60)
-        raise ValueError(f"`{path}` must be a whole run, got no {lost} in it: restore a copy, or run again.") from None
+        raise ValueError(f"`{path}` must be a complete run, got no {lost}: restore a copy, or run again.") from None
     except _vet.Unfit as error:
-        raise ValueError(f"`{path}` must be a whole run, got {error}: restore it from a copy, or run again.") from None
+        raise ValueError(f"`{path}` must be a complete run, got {error}: restore a copy, or run again.") from None
     except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
         if str(error).startswith(f"`{path}`"):
             raise
         raise ValueError(
-            f"`{path}` must be a whole run, got parts that do not fit ({plainly(str(error), 200)}): "
-            "restore it from a copy, or run again."
+            f"`{path}` must be a complete run, got parts that do not fit ({plainly(str(error), 200)}): "
+            "restore a copy, or run again."
         ) from error
 
 

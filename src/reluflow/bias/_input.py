@@ -1,4 +1,4 @@
-"""Data that the convex programmes can take, or one sentence why not."""
+"""Input of the convex programmes, with one-sentence errors."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _same_ray(x, y, size, kept, margin) -> None:
                 what = "are the same point" if np.allclose(x[i], x[k], rtol=1e-12) else "lie on one ray"
                 raise ValueError(
                     f"No network can fit rows {kept[i]} and {kept[k]}: they {what} and their labels {y[i]:g} and "
-                    f"{y[k]:g} do not go together; drop one, or merge them with `data.merged(angle=0)`."
+                    f"{y[k]:g} are incompatible; drop one, or merge them with `data.merged(angle=0)`."
                 )
 
 
@@ -96,7 +96,7 @@ def directions_of(network) -> np.ndarray | None:
 
 
 def numbers(params: Params) -> tuple[np.ndarray, np.ndarray]:
-    """(w, a) as plain arrays; what underflows is 0, as it is in f."""
+    """(w, a) as plain arrays; entries that underflow are 0, as they are in f."""
     log_w, log_a = params.log_scales
     with np.errstate(under="ignore"):
         return params.w * np.exp(log_w)[:, None], params.a * np.exp(log_a)

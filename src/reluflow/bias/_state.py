@@ -1,9 +1,9 @@
-r"""Derivatives of the outputs and of the loss at one moment of a run, in the cell the run is in.
+r"""Derivatives of the outputs and of the loss at one time of a run, in its current cell.
 
     df_i/dw_j = a_j m_ji x_i,   df_i/da_j = m_ji <w_j, x_i>,   D_j = sum_i m_ji g_i x_i,   g = -dL/df
 
 Bits m are the run's own: between the slope and 1 on data that a neuron slides on, where it can only move along the
-surface. What underflows is 0, as it is in f.
+surface. Terms that underflow are 0, as they are in f.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reluflow.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Weights, bits and what slides, (width, n), at one moment."""
+    """Weights, bits and sliding data, (width, n), at one time."""
 
     problem: Problem
     params: Params
@@ -67,7 +67,7 @@ def state_at(sol, t=None, *, log_t=None) -> State:
 
 
 def state_of(problem: Problem, params: Params) -> State:
-    """A network that is no run's: bits from the signs of <w_j, x_i>, off on a surface."""
+    """A network without a run: bits from the signs of <w_j, x_i>, off on a surface."""
     u = params.w @ problem.data.x.T
     slope = problem.activation.slope
     bits = np.where(u > 0, 1.0, slope)

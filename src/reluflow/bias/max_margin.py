@@ -1,4 +1,4 @@
-r"""The largest margin per squared norm, and how near to it a run on a loss with an exponential tail has come.
+r"""The largest margin per squared norm, and how close to it a run on a loss with an exponential tail is.
 
     gamma* = max_theta min_i y_i f(x_i) / |theta|^2 = 1 / min {|theta|^2 : y_i f(x_i) >= 1}
 
@@ -8,7 +8,7 @@ p_i proportional to the drive |g_i|, the residuals of the Karush-Kuhn-Tucker con
     stationarity     min_c |theta - c h| / |theta|,   h = sum_i p_i y_i df_i/dtheta,   i.e. the sine of their angle
     complementarity  sum_i p_i (y_i f_i / min_k y_k f_k - 1)
 
-Slid data enter df/dtheta with the slopes the flow gives them. Both vanish at every KKT point, optimal or not.
+Sliding data enter df/dtheta with the slopes of the flow. Both vanish at every KKT point, optimal or not.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reluflow.losses import LOSSES
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A run beside the optimum, one entry per moment.
+    """A run compared with the optimum, one entry per time.
 
     `margin` is min y f / |theta|^2 (nan before the data are separated), `gap` is 1 - margin / gamma*, `distance` the
     mean square distance of f / |theta|^2 to the optimal network's on random unit inputs, relative to the latter's size.
@@ -47,7 +47,7 @@ class MaxMargin:
     """The maximum-margin network.
 
     `margin`    gamma* as `params` attains it (they have margin 1); `margin_bound` is a certified upper bound on it
-    `bounds`    the same for min |theta|^2, with labels; `exact` when all patterns were there
+    `bounds`    the same for min |theta|^2, with labels; `exact` if all patterns were included
     `linear`    the hard margin max min y <w, x> / |w| of linear classifiers, None where none separates the data
     `support`   the data with a multiplier, i.e. on the margin; `nu` all multipliers
     `path`      a `Path` when a run was given

@@ -1,4 +1,4 @@
-"""Plain gradient descent on a deep network, and how the norms of its layers moved."""
+"""Plain gradient descent on a deep network, with the norms of its layers over time."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def train(
 
     `dtype="float32"` halves the work; losses and norms are summed in float64. `device` None is numpy on this
     processor; "gpu", "gpu:1" or "cpu" compile the steps by JAX for that device. `progress` is called with the iteration
-    at every frame. A run whose numbers overflow raises `rf.SolveError`, with what there is in `.solution`.
+    at every frame. A run whose numbers overflow raises `rf.SolveError`, with the part computed in `.solution`.
     """
     if not isinstance(network, Network):
         raise TypeError(f"`network` must be an rf.deep.Network, got {type(network).__name__}: try `rf.deep.init(...)`.")

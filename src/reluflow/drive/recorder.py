@@ -40,12 +40,9 @@ class Tape:
         # Beside every checkpoint, what going on from it needs: the step of a flow; for descent 1 + the iterations since
         # an event, or 0 where a run cannot be taken up again.
         self.resume: list[np.ndarray] = []
+        self.count = 0  # checkpoints kept
         self.asked: list[States] = []
         self.events: list[np.ndarray] = []
-
-    @property
-    def count(self) -> int:
-        return sum(len(part.clock) for part in self.marks)
 
     def keep(
         self, states: States, resume: np.ndarray, thinned: Callable[[bool, float], None], last: bool = False
@@ -57,6 +54,7 @@ class Tape:
         """
         self.marks.append(states)
         self.resume.append(resume)
+        self.count += len(states.clock)
         while self.count > self.limit:
             count = self.count
             self.select(np.unique(np.r_[0:count:2, count - 1 if last else 0]))
@@ -66,6 +64,7 @@ class Tape:
         """Keeps these checkpoints only."""
         marks, resume = self.checkpoints()
         self.marks, self.resume = [marks.rows(rows)], [resume[rows]]
+        self.count = len(self.marks[0].clock)
 
     def checkpoints(self) -> tuple[States, np.ndarray]:
         """All checkpoints, and what going on from each needs."""

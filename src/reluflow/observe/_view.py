@@ -3,7 +3,7 @@ r"""A run at its frames, or at any times: the state, its bits, its outputs, and 
     w_j = e^{c_j} q_j,  a_j = e^{c_j} b_j,      f_i = sum_j e^{2 c_j} b_j m_ji <q_j, x_i>
     g_i = -dL/df_i,                             D_j = sum_i m_ji g_i x_i
 
-Bits m_ji are the run's own, never recomputed from signs. Outputs also come as mantissas with
+Bits m_ji come from the run and are never recomputed from signs. Outputs also come as mantissas with
 log scales, so f = e^-200000 is a number here.
 """
 
@@ -27,7 +27,7 @@ def log_abs(value) -> np.ndarray:
 
 
 class View:
-    """States of a run at some instants, and what follows from them; everything is worked out when first asked for."""
+    """States of a run at some times, and derived quantities, computed at first use."""
 
     def __init__(self, sol: Solution, t=None, log_t=None):
         self.sol = sol
@@ -87,7 +87,7 @@ class View:
         return self.bits_of(slice(None))
 
     def reduce(self, measure: Callable) -> np.ndarray:
-        """`measure(bits, frames)` joined over blocks of frames, so that bits of large data never stand all at once."""
+        """`measure(bits, frames)` joined over blocks of frames, so that not all bits are in memory at once."""
         step = max(1, BLOCK // max(1, self.problem.init.width * self.data.n))
         if len(self) <= step:
             return measure(self.bits, slice(None))

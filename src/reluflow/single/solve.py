@@ -29,7 +29,7 @@ def solve(
     sample: Sample | None = None,
     frames: int = FRAMES,
 ) -> Run:
-    """Trains the neuron of `problem` until t1 (or e^log_t1), or, a flow with neither, until nothing moves.
+    """Trains the neuron of `problem` until t1 (or e^log_t1), or, a flow with neither, until convergence.
 
     `method` is `rf.Flow(rtol=1e-10)` unless given, or `rf.Descent(step=...)`, whose iteration k is at t = k step; all
     iterations are kept, up to `frames`. With `sample` the expectation is a mean over that sample, by descent.

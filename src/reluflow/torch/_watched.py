@@ -1,4 +1,4 @@
-r"""A run that was watched, not computed: states at the recorded iterations, and nothing certain between them."""
+r"""A recorded training run: states at the recorded iterations, and none in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reluflow.solution import Solution, end_text
 
 
 class Between(Replay):
-    """States between records by straight lines in every neuron's logarithmic size and direction."""
+    """States between records, by linear interpolation of every neuron's logarithmic size and direction."""
 
     def __init__(self, of: Replay, x: np.ndarray):
         vars(self).update(vars(of))
@@ -25,7 +25,7 @@ class Between(Replay):
         missing = clock[~np.isin(clock, self.checkpoints.clock)]
         if len(missing):
             raise ValueError(
-                f"A time must be one that was recorded, got {float(self.clock.times(missing[0])[0]):.6g}: read "
+                f"Only recorded times are known, got {float(self.clock.times(missing[0])[0]):.6g}: see "
                 "`sol.t`, or record more often with `every=`."
             )
 
@@ -43,10 +43,10 @@ class Between(Replay):
         return States(clock, y, code)
 
     def _between(self, before: np.ndarray, after: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """States on the way from one record to the next, size and direction apart."""
+        """States interpolated between two records, size and direction separately."""
         (unit, size), (unit_after, size_after) = (self._polar(y) for y in (before, after))
         unit = unit + share[..., None] * (unit_after - unit)
-        # A neuron that is zero at one end has no direction there, so that the mean of directions grows or shrinks it.
+        # A neuron that is zero at one end has no direction there: the interpolation scales the other direction.
         with np.errstate(invalid="ignore"):
             along = size + share * (size_after - size)
         size = np.where(np.isfinite(size) & np.isfinite(size_after), along, np.maximum(size, size_after))
@@ -64,22 +64,21 @@ class Between(Replay):
 
 
 class Watched(Solution):
-    """A Solution of someone else's loop. Its frames are the recorded steps; between them it does not know the weights.
+    """The Solution of a recorded loop. Its frames are the recorded steps; the weights in between are unknown.
 
-    `at`, `loss_at` and the like take recorded times alone. `phases` goes between them by straight lines in every
-    neuron's logarithmic size and direction, so that its times are good to about one recording interval.
+    `at`, `loss_at` and the like accept recorded times only. `phases` interpolates linearly in every neuron's
+    logarithmic size and direction, so that its times are accurate to about one recording interval.
     """
 
     def save(self, path: str | Path) -> NoReturn:
         raise NotImplementedError(
-            "A watched run must not be saved as one that can be computed again, got `save`: write "
-            "`sol.to_xarray().to_zarr(path)`."
+            "A recorded run cannot be saved as a computed one: use `sol.to_xarray().to_zarr(path)`."
         )
 
     def __repr__(self) -> str:
         assert isinstance(self.method, Descent)
         s, frames = self.stats, len(self.t)
         return (
-            f"Watched(t = 0..{end_text(self)}: {s.steps} steps seen, {frames} recorded, loss {self.loss[-1]:.6g}, "
+            f"Watched(t = 0..{end_text(self)}: {s.steps} steps, {frames} recorded, loss {self.loss[-1]:.6g}, "
             f"step {self.method.step:g})"
         )
