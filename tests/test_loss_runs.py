@@ -125,3 +125,57 @@ def test_observed_rates_and_the_landscape_know_the_loss(loss):
     t, h = 0.5, 1e-4
     slope = (sol.loss_at(t + h) - sol.loss_at(t - h)) / (2 * h)
     assert -slope == pytest.approx(rf.bias.landscape(sol, t=t, samples=0).pl * sol.loss_at(t), rel=1e-5)
+
+
+def test_hinge2_is_the_square_loss_until_a_margin_passes_1():
+    hinge = problem_of("hinge2", log_scale=-3.0)
+    square = rf.Problem(hinge.data, hinge.init, loss="square")
+    run = rf.solve(hinge, rf.Flow(rtol=1e-10), t1=10.0)
+    margins = run.outputs * hinge.data.y
+    first = float(run.t[np.argmax(np.any(margins > 1.0, axis=1))])
+    t = np.linspace(0.0, 1.0, 5) * first
+    other = rf.solve(square, rf.Flow(rtol=1e-10), t1=10.0)
+    assert 0.0 < first < 10.0
+    assert gap(run.outputs_at(0.98 * t), other.outputs_at(0.98 * t)) < 1e-8
+    assert gap(run.outputs_at(10.0), other.outputs_at(10.0)) > 1e-3
+
+
+@pytest.mark.parametrize("method", [rf.Flow(rtol=1e-10), rf.Flow(rtol=1e-5, events="stepped")])
+def test_hinge2_follows_the_closed_form_across_a_margin_of_1(method):
+    # One neuron on two points of a line, x = 1 and 2: with r the output at 1, r' = r (3 - 5 r) until the margin 2 r of
+    # the second passes 1, and r' = r (1 - r) from then on.
+    start = rf.Params([[1.0]], [1.0], log_scale=-5.0)
+    problem = rf.Problem(rf.Data([[1.0], [2.0]], [1.0, 1.0]), start, loss="hinge2")
+    r0 = np.exp(-10.0)
+    turn = (np.log(0.5 / (3 - 2.5)) - np.log(r0 / (3 - 5 * r0))) / 3
+    sol = rf.solve(problem, method, t1=turn + 12.0)
+    t = turn + np.linspace(-3.0, 12.0, 61)
+    early = 3 / (5 + (3 / r0 - 5) * np.exp(-3 * np.minimum(t, turn)))
+    late = 1 / (1 + np.exp(-(t - turn)))
+    r = np.where(t < turn, early, late)
+    np.testing.assert_allclose(sol.outputs_at(t), np.outer(r, [1.0, 2.0]), rtol=0, atol=100 * method.rtol)
+    assert sol.stats.energy_error <= 100 * method.rtol
+
+
+def test_hinge2_comes_to_rest_with_all_margins_at_least_1_and_needs_no_end_time():
+    problem = problem_of("hinge2", n=4, d=4)
+    for method in (rf.Flow(rtol=RTOL), rf.Descent(0.01)):
+        sol = rf.solve(problem, method)
+        assert sol.outcome is rf.Outcome.STATIONARY
+        assert np.min(sol.outputs[-1] * problem.data.y) > 1.0 - PROMISE
+
+
+def test_a_network_with_all_margins_above_1_is_at_rest_at_once():
+    start = rf.Params([[3.0, 0.0], [0.0, 3.0]], [3.0, -3.0])
+    problem = rf.Problem(rf.Data([[1.0, 0.1], [0.1, 1.0]], [1.0, -1.0]), start, loss="hinge2")
+    for method in (rf.Flow(), rf.Descent(0.01)):
+        sol = rf.solve(problem, method)
+        assert sol.outcome is rf.Outcome.STATIONARY and sol.log_loss[-1] == -np.inf and sol.loss[0] == 0.0
+        np.testing.assert_allclose(sol.at(sol.t[-1]).arrays()[0], start.w, rtol=1e-15)
+
+
+def test_hinge2_is_never_given_to_the_implicit_step():
+    from reluflow.drive.exact import Machine
+
+    assert Machine(problem_of("square"), RTOL, 1.0).stiff.rhs.size > 0
+    assert Machine(problem_of("hinge2"), RTOL, 1.0).stiff.rhs.size == 0

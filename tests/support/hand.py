@@ -7,7 +7,7 @@ keeps what it compiled until that file changes.
 import numba
 import numpy as np
 
-NAMES = ("square", "logistic", "logistic2", "exponential")
+NAMES = ("square", "logistic", "logistic2", "exponential", "hinge2")
 
 
 @numba.njit(cache=True)
@@ -18,7 +18,9 @@ def force(loss, y, f):
         return y / (1 + np.exp(y * f))
     if loss == 2:
         return 2 * y / (1 + np.exp(y * f))
-    return y * np.exp(-y * f)
+    if loss == 3:
+        return y * np.exp(-y * f)
+    return y * max(0.0, 1 - y * f)
 
 
 @numba.njit(cache=True)
