@@ -14,7 +14,6 @@ import numpy as np
 from reluflow.clock import clock_for
 from reluflow.drive.descent import joined
 from reluflow.engine import descent as kd
-from reluflow.engine import layout as kn
 from reluflow.engine.field import SLID
 from reluflow.events import Events
 from reluflow.init import Params
@@ -60,32 +59,32 @@ class Solution:
         clock, y, code = tape.arrays()
         rows = tape.all_events()
         events = Events.from_surfaces(rows, clock_for(problem, method).times, machine.pk, machine.coords.kept)
-        ci, cf = machine.ci.copy(), machine.cf.copy()
+        run = machine.run.copy()
         _, logs, _ = machine.look(clock[[0, -1], 0].copy(), y[[0, -1]].copy(), code[[0, -1]])
         loss0 = float(np.exp(logs[0]))
         spent = loss0 - float(np.exp(logs[1])) - float(y[-1, -1])
         stepped = method.events == "stepped"
         unlisted = machine.bit_changes if stepped else 0
         stats = Stats(
-            steps=int(ci[kn.N_STEPS]),
-            rejected=int(ci[kn.N_REJECTED]),
+            steps=int(run.n_steps),
+            rejected=int(run.n_rejected),
             events=len(events) + unlisted,
             slides=int(np.sum(events.code == 2)),
             non_unique=int(np.sum(~events.unique)),
-            fields=int(ci[kn.N_FIELDS]),
+            fields=int(run.n_fields),
             seconds=seconds,
             rtol=method.rtol,
             energy_error=abs(spent) / loss0 if loss0 > 0 else abs(spent),
-            nearest_bifurcation=float(cf[kn.NEAREST]),
+            nearest_bifurcation=float(run.nearest),
             unrecorded=unlisted,
-            regimes={"stepped": int(ci[kn.N_STEPS])}
+            regimes={"stepped": int(run.n_steps)}
             if stepped
             else {
-                "coupled": int(ci[kn.N_STEPS] - ci[kn.N_WINDOWS]),
-                "stiff": int(ci[kn.N_STIFF]),
-                "windows": int(ci[kn.N_WINDOWS]),
+                "coupled": int(run.n_steps - run.n_windows),
+                "stiff": int(run.n_stiff),
+                "windows": int(run.n_windows),
                 "jumps": tape.jumps,
-                "jump_events": int(ci[kn.N_JUMP_EVENTS]),
+                "jump_events": int(run.n_jump_events),
                 "neglected": tape.neglected,  # outputs left out while the drive was held constant, at most
             },
         )

@@ -32,7 +32,6 @@ import numpy as np
 
 from reluflow import _vet
 from reluflow._checks import plainly, shown
-from reluflow.engine import layout as kn
 from reluflow.events import KINDS, Events
 from reluflow.methods import Descent
 from reluflow.outcome import Outcome
@@ -291,7 +290,7 @@ def _of_flow(machine) -> dict[str, np.ndarray]:
     """The reduced coordinates of a flow, and the end and rest that its steps were clipped by; descent has neither."""
     coords = machine.coords
     found = {
-        "control/end": np.array([machine.cf[kn.END], machine.cf[kn.REST]]),
+        "control/end": np.array([machine.run.end, machine.run.rest]),
         "coordinates/basis": coords.basis,
         "coordinates/kept": coords.kept,
     }

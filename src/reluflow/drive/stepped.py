@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reluflow.drive.exact import Tape, machine_progress
-from reluflow.engine import layout as kn
+from reluflow.engine import layout
 from reluflow.engine.field import EXPONENTIAL, LOGISTIC2, ON, SQUARE
 from reluflow.engine.pack import Coordinates, Pack, initial_state, loss_at_zero
 from reluflow.methods import Flow
@@ -70,16 +70,16 @@ class Machine:
         self.tailed = problem.tailed
         y = np.concatenate([self.start.q.ravel(), self.start.b, self.start.c, [0.0]])
         self.st = SimpleNamespace(y=y, code=np.zeros((self.m, self.big), np.int64))
-        self.cf, self.ci = np.zeros(12), np.zeros(16, np.int64)
-        self.cf[[kn.END, kn.RTOL, kn.NEAREST]] = end, rtol, np.nan
-        self.ci[kn.STRIDE] = 1
+        self.run = layout.record(layout.RUN)
+        self.run.end, self.run.rtol, self.run.nearest = end, rtol, np.nan
+        self.run.stride = 1
         self.bit_changes = 0
         self.u, self.coef = np.empty((self.m, self.n)), np.empty((self.m, self.n))
         self.first_size = np.maximum(np.linalg.norm(self.start.q, axis=1), 1e-300)
         self.now = self._end(0.0, y)
         self._settle(0.0, y, self.now)
         speed = np.max(self._sizes(self.now.rate, y), initial=0.0)
-        self.cf[kn.STEP] = min(end, 0.1 * rtol**0.2 / speed) if speed > 0 else min(end, 1.0)
+        self.run.step = min(end, 0.1 * rtol**0.2 / speed) if speed > 0 else min(end, 1.0)
 
     # The field --------------------------------------------------------------------------------------------------------
 
@@ -101,7 +101,7 @@ class Machine:
     def _end(self, clock: float, y: np.ndarray) -> End:
         """The velocity of (q, b, c, energy) with respect to the clock."""
         pk = self.pk
-        self.ci[kn.N_FIELDS] += 1
+        self.run.n_fields += 1
         f, on = self.outputs(y)
         g, G = drive(pk, f)
         push = pk.alpha * g
@@ -141,7 +141,7 @@ class Machine:
 
     def step(self) -> bool | None:
         """Tries one step from the present state: True if it was kept, None if the step has nowhere left to shrink."""
-        clock, h, end, rtol = (float(self.cf[k]) for k in (kn.CLOCK, kn.STEP, kn.END, kn.RTOL))
+        clock, h, end, rtol = (float(x) for x in (self.run.clock, self.run.step, self.run.end, self.run.rtol))
         last = clock + h >= end * (1 - 1e-14)
         h = end - clock if last else h
         then = end if last else clock + h
@@ -161,19 +161,19 @@ class Machine:
         scale = 0.9 * (rtol / error) ** power if error > 0.0 else 5.0
         grown = h * (float(np.clip(scale, 0.1, 5.0)) if np.isfinite(scale) else 0.1)
         if to is None or not error <= rtol or not np.all(np.isfinite(to.rate)):
-            self.cf[kn.STEP] = min(grown, 0.9 * h)
-            self.ci[kn.N_REJECTED] += 1
+            self.run.step = min(grown, 0.9 * h)
+            self.run.n_rejected += 1
             return False
-        self.cf[kn.CLOCK] = then
+        self.run.clock = then
         # A last step cut short by the end says nothing against the step before it.
-        self.cf[kn.STEP] = max(grown, float(self.cf[kn.STEP])) if last else grown
+        self.run.step = max(grown, float(self.run.step)) if last else grown
         self.bit_changes += int(np.count_nonzero(now.on != to.on))
-        self.ci[kn.N_STEPS] += 1
+        self.run.n_steps += 1
         self._settle(then, new, to)
         return True
 
     def _settle(self, clock: float, y: np.ndarray, end: End):
-        self.cf[kn.CLOCK] = clock
+        self.run.clock = clock
         self.st.y, self.now = y, end
         self.st.code = np.where(end.on, ON, 0)
 
@@ -215,7 +215,7 @@ class Machine:
     def restore(self, clock: float, step: float, y: np.ndarray, code: np.ndarray):
         """Puts a checkpoint back."""
         self._settle(clock, y.copy(), self._end(clock, y))
-        self.cf[kn.STEP] = step
+        self.run.step = step
 
     def look(self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False):
         """Outputs (rows, n), log loss (rows,) and, when asked for, bits (rows, m, n) of stored states."""
@@ -230,16 +230,16 @@ class Machine:
         Inside a step: one shorter step from where it began.
         """
         y, code = np.empty((len(wanted), self.size)), np.empty((len(wanted), self.m * self.big), np.int8)
-        before = self.cf[kn.CLOCK], self.st.y, self.now
+        before = self.run.clock, self.st.y, self.now
         for k, clock in enumerate(wanted):
-            while self.cf[kn.CLOCK] < clock:
-                before = self.cf[kn.CLOCK], self.st.y, self.now
+            while self.run.clock < clock:
+                before = self.run.clock, self.st.y, self.now
                 while not (kept := self.step()):
                     if kept is None:
                         break
                 if kept is None:
                     break
-            if clock == self.cf[kn.CLOCK]:
+            if clock == self.run.clock:
                 y[k], on = self.st.y, self.now.on
             elif clock == before[0]:
                 y[k], on = before[1], before[2].on
@@ -311,7 +311,7 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
         )
     began = told = _time.perf_counter()
     machine: Any = Machine(problem, method.rtol, end)  # a Tape asks no more of it than this one has
-    ci, cf = machine.ci, machine.cf
+    numbers = machine.run
     tape = Tape(max(8, min(save.frames, save.bytes // (8 * (machine.size + 2) + machine.m * machine.big))))
     tape.add_now(machine)
     outcome = Outcome.INTERRUPTED
@@ -319,16 +319,16 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
         while True:
             kept = machine.step()
             if kept:
-                ci[kn.TICK] += 1
-                if ci[kn.TICK] >= ci[kn.STRIDE]:
-                    ci[kn.TICK] = 0
+                numbers.tick += 1
+                if numbers.tick >= numbers.stride:
+                    numbers.tick = 0
                     tape.add_now(machine)
             now = _time.perf_counter()
             if kept is None:
                 outcome = Outcome.STALLED if np.all(np.isfinite(machine.now.rate)) else Outcome.NOT_FINITE
-            elif cf[kn.CLOCK] >= end:
+            elif numbers.clock >= end:
                 outcome = Outcome.REACHED
-            elif ci[kn.N_STEPS] + ci[kn.N_REJECTED] >= limits.steps:
+            elif numbers.n_steps + numbers.n_rejected >= limits.steps:
                 outcome = Outcome.STEP_LIMIT
             elif limits.seconds is not None and now - began > limits.seconds:
                 outcome = Outcome.TIME_LIMIT
@@ -340,6 +340,6 @@ def run(problem: Problem, method: Flow, end: float, save, limits, progress):
             break
     except KeyboardInterrupt:
         pass
-    if tape.arrays()[0][-1, 0] != cf[kn.CLOCK]:
+    if tape.arrays()[0][-1, 0] != numbers.clock:
         tape.add_last(machine)
     return machine, tape, outcome, _time.perf_counter() - began
