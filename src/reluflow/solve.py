@@ -184,8 +184,8 @@ def end_clock(problem: Problem, t1, log_t1, method: Flow | Descent | None = None
             return float(clock.of_log(log_t1))
         if log_t1 > 700:
             raise ValueError(
-                f"`log_t1` must be <= 700 for the square loss, got {log_t1:g}: it ends in finite time to rounding, so "
-                "leave both `t1` and `log_t1` out to run until nothing moves."
+                f"`log_t1` must be <= 700 for the {problem.loss} loss, got {log_t1:g}: it ends in finite time to "
+                "rounding, so leave both `t1` and `log_t1` out to run until nothing moves."
             )
         return float(np.exp(log_t1))
     if problem.tailed:

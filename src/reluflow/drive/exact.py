@@ -15,6 +15,7 @@ from reluflow.engine import coupled, implicit, layout, rare, windows
 from reluflow.engine.field import BLAS_ABOVE
 from reluflow.engine.pack import pack
 from reluflow.engine.tracer import Window
+from reluflow.losses import LOSSES
 from reluflow.methods import Flow
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -62,7 +63,7 @@ class Machine:
         self.saved = layout.Frames(
             np.empty(0), np.empty(few), np.empty((few, self.size)), np.empty((few, cells), np.int64)
         )
-        stiff = problem.loss == "square" and problem.train == "both" and self.n <= implicit.MOST
+        stiff = LOSSES[problem.loss].quadratic and problem.train == "both" and self.n <= implicit.MOST
         work = layout.new_work(self.m, self.r, self.big, self.n)
         self.scratch = layout.new_scratch(work, implicit.stiff(self.n if stiff else 0, self.size), self.size)
         self.mode: int | None = rare.START

@@ -1,8 +1,8 @@
 """Compiled kernels.
 
 Numba keeps a compiled function until its own file changes, although code of other files is compiled into it. Kernels
-are therefore forgotten together: when any kernel file is newer than the last time one was, everything compiled beside
-them is deleted.
+are therefore forgotten together: when any kernel file, or the table of losses compiled into them, is newer than the
+last time one was, everything compiled beside them is deleted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ def _forget_stale() -> None:
     cache = here / "__pycache__"
     if os.environ.get("NUMBA_CACHE_DIR"):
         cache = Path(os.environ["NUMBA_CACHE_DIR"]) / f"{here.name}_{hashlib.sha1(str(here).encode()).hexdigest()}"
-    stamp = ";".join(f"{p.name}:{p.stat().st_mtime_ns}:{p.stat().st_size}" for p in sorted(here.glob("*.py")))
+    sources = [*sorted(here.glob("*.py")), here.parent / "losses.py"]
+    stamp = ";".join(f"{p.name}:{p.stat().st_mtime_ns}:{p.stat().st_size}" for p in sources)
     note = cache / "kernels.stamp"
     with contextlib.suppress(OSError):
         if note.exists() and note.read_text() == stamp:

@@ -12,7 +12,7 @@ from reluflow.engine import implicit, surfaces
 from reluflow.engine._jit import entry, inner
 from reluflow.engine.events import at_event
 from reluflow.engine.explicit import clock_shift, dense, error, offer, settle, stages, velocity
-from reluflow.engine.field import DORMANT, FRESH, ON, SQUARE, copy, copy_rows, stiffness
+from reluflow.engine.field import DORMANT, FRESH, ON, copy, copy_rows, stiffness
 from reluflow.engine.layout import (
     FLUSH,
     NOT_FINITE,
@@ -37,6 +37,7 @@ from reluflow.engine.locate import (
     released_before,
     suspects,
 )
+from reluflow.engine.loss import tailed
 from reluflow.engine.tableau import STAGES
 
 GO_ON = -1  # no status: the burst continues
@@ -67,7 +68,7 @@ def resting(problem, state, v, G, rest, work):
     r = problem.e.shape[1]
     _, c_rate = weights(v, m)
     # With an exponential tail pulls fade for ever on separable data: there rest means that they cancel.
-    shrink = np.exp(G) if problem.loss == SQUARE else 1.0
+    shrink = 1.0 if tailed(problem.loss) else np.exp(G)
     for j in range(m):
         if state.dead[j] != 0:
             continue

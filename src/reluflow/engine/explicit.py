@@ -7,15 +7,16 @@ import numpy as np
 
 from reluflow.engine import implicit, surfaces
 from reluflow.engine._jit import inner
-from reluflow.engine.field import SLID, SQUARE, copy, field, fill
+from reluflow.engine.field import SLID, copy, field, fill
 from reluflow.engine.layout import row, weights
+from reluflow.engine.loss import tailed
 from reluflow.engine.tableau import DENSE, E3, E5, STAGES, A, C
 
 
 @inner
 def clock_shift(problem, clock):
-    """The s of `field`: the clock itself for exponential tails, 0 for the square loss, whose clock is t."""
-    return 0.0 if problem.loss == SQUARE else clock
+    """The s of `field`: the clock itself for exponential tails, 0 for other losses, whose clock is t."""
+    return clock if tailed(problem.loss) else 0.0
 
 
 @inner

@@ -8,17 +8,17 @@ On a surface k, x_i = alpha_i e_k: with m the bit of the surface, D = sum_k (m F
 which is what their bit achieves.
 
 The drive is kept as e^G g with max |g| of order 1 for losses with an exponential tail, and the clock s = log(1 + t)
-is used there: rates are multiplied by e^{G + s}. The square loss has G = 0 and the clock t (s = 0 in the formula).
+is used there: rates are multiplied by e^{G + s}. Without a tail G = 0 and the clock is t (s = 0 in the formula).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from reluflow.engine import loss as losses
 from reluflow.engine._jit import APART, inner, making
 from reluflow.engine.layout import row, weights
 
-SQUARE, LOGISTIC, LOGISTIC2, EXPONENTIAL = 0, 1, 2, 3
 BLAS_ABOVE = 100_000
 
 # What a surface is to a neuron. FRESH is added after an event until the neuron has clearly left the surface.
@@ -103,58 +103,45 @@ def add_up(problem, acc, f):
 
 
 @inner
-def log1pexp(z):
-    """log(1 + e^z) without overflow."""
-    return max(z, 0.0) + np.log1p(np.exp(-abs(z)))
-
-
-@inner
-def drive(pk, f, g):
-    """Fills g with -dL/df_i / e^G and returns G (0 for the square loss)."""
+def drive(problem, f, g):
+    """Fills g with -dL/df_i / e^G and returns G (0 for a loss without a tail)."""
     n = f.size
-    if pk.loss == SQUARE:
+    if not losses.tailed(problem.loss):
+        weight = problem.weight * losses.factor(problem.loss)
         for i in range(n):
-            g[i] = pk.weight * (pk.y[i] - f[i])
+            g[i] = losses.force(problem.loss, weight, problem.y[i], f[i])
         return 0.0
     top = -np.inf
     for i in range(n):
-        z = pk.y[i] * f[i]
-        lg = -z if pk.loss == EXPONENTIAL else -log1pexp(z)
+        lg = losses.log_force(problem.loss, problem.y[i] * f[i])
         g[i] = lg
         top = max(top, lg)
     for i in range(n):
-        g[i] = pk.y[i] * np.exp(g[i] - top)
-    top += np.log(pk.weight)
-    if pk.loss == LOGISTIC2:
-        top += np.log(2.0)
+        g[i] = problem.y[i] * np.exp(g[i] - top)
+    top += np.log(problem.weight)
+    if losses.factor(problem.loss) != 1.0:
+        top += np.log(losses.factor(problem.loss))
     return top
 
 
 @making
-def log_loss(pk, f):
-    """log of the loss; -inf for a perfect square-loss fit."""
+def log_loss(problem, f):
+    """log of the loss; -inf for a perfect fit without a tail."""
     n = f.size
-    if pk.loss == SQUARE:
-        total = 0.0
-        for i in range(n):
-            total += (f[i] - pk.y[i]) ** 2
-        return np.log(0.5 * pk.weight * total + pk.constant)
+    if not losses.tailed(problem.loss):
+        # With c = 2 the factor 1/2 of a squared term cancels, and each term is added with one rounding.
+        weight = 0.5 * problem.weight * losses.factor(problem.loss)
+        return np.log(weight * losses.total(problem.loss, 2.0, problem.y, f) + problem.constant)
     top = -np.inf
     terms = np.empty(n + APART)[:n]
     for i in range(n):
-        z = pk.y[i] * f[i]
-        if pk.loss == EXPONENTIAL:
-            terms[i] = -z
-        elif z > 30.0:
-            terms[i] = -z - 0.5 * np.exp(-z)
-        else:
-            terms[i] = np.log(log1pexp(-z))
+        terms[i] = losses.log_value(problem.loss, problem.y[i] * f[i])
         top = max(top, terms[i])
     total = 0.0
     for i in range(n):
         total += np.exp(terms[i] - top)
-    log_sum = top + np.log(total) + np.log(pk.weight) + (np.log(2.0) if pk.loss == LOGISTIC2 else 0.0)
-    return log_sum if pk.constant == 0.0 else np.log(np.exp(log_sum) + pk.constant)
+    log_sum = top + np.log(total) + np.log(problem.weight) + np.log(losses.factor(problem.loss))
+    return log_sum if problem.constant == 0.0 else np.log(np.exp(log_sum) + problem.constant)
 
 
 @inner
@@ -347,7 +334,7 @@ def stiffness(problem, state, s, work):
     jump, base = work.probe_jump, work.probe_base
     per_surface(problem, probe, jump, base)
     pulls(problem, state, jump, base, work)
-    weight, _ = weights(state.y, m)
+    output_weight, _ = weights(state.y, m)
     acc = work.acc
     for k in range(big):
         acc[0, k] = 0.0
@@ -359,7 +346,7 @@ def stiffness(problem, state, s, work):
         e2c = work.e2c[j]
         if e2c < 1e-20:
             continue
-        b, q = weight[j], row(state.y, j, r)
+        b, q = output_weight[j], row(state.y, j, r)
         h = 0.0
         for i in range(r):
             h += work.pull[j, i] * q[i]
@@ -381,15 +368,11 @@ def stiffness(problem, state, s, work):
             v = problem.alpha[i] * acc[0, k]
         else:
             v = problem.alpha[i] * ((1.0 + problem.slope) * acc[1, k] - acc[0, k])
-        z = problem.y[i] * work.f[i]
-        if problem.loss == SQUARE:
-            curve = problem.weight
-        elif problem.loss == EXPONENTIAL:
-            curve = problem.weight * np.exp(s - z)
+        weight = problem.weight * losses.factor(problem.loss)
+        if losses.tailed(problem.loss):
+            curve = weight * np.exp(losses.log_curvature(problem.loss, s, problem.y[i] * work.f[i]))
         else:
-            curve = (
-                problem.weight * np.exp(s - log1pexp(z) - log1pexp(-z)) * (2.0 if problem.loss == LOGISTIC2 else 1.0)
-            )
+            curve = losses.curvature(problem.loss, weight, problem.y[i], work.f[i])
         probe[i] = curve * v
         total += probe[i] * probe[i]
     total = np.sqrt(total)

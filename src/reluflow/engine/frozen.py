@@ -21,9 +21,10 @@ from reluflow.engine import surfaces
 from reluflow.engine._jit import APART, inner, making
 from reluflow.engine.events import change_sign, record, settle_surfaces
 from reluflow.engine.explicit import velocity
-from reluflow.engine.field import ON, SLID, SQUARE
+from reluflow.engine.field import ON, SLID
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import along_normal, norm_q
+from reluflow.engine.loss import tailed
 from reluflow.engine.origin import leave_origin, rest_if_held
 from reluflow.engine.surfaces import out_of_held
 
@@ -58,7 +59,7 @@ class Motion(NamedTuple):
 @inner
 def clock_at(problem, t):
     """The clock at time t."""
-    return t if problem.loss == SQUARE else np.log1p(t)
+    return np.log1p(t) if tailed(problem.loss) else t
 
 
 @inner

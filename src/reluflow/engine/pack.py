@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.engine.layout import all_apart
-from reluflow.problem import LOSSES, Problem
+from reluflow.losses import LOSSES
+from reluflow.problem import Problem
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 8 * EPS
@@ -131,7 +132,7 @@ def pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
         opposite=opposite,
         weight=float(problem.weight),
         constant=loss_at_zero(problem, np.delete(y, kept)),
-        loss=LOSSES[problem.loss],
+        loss=LOSSES[problem.loss].code,
         slope=float(problem.activation.slope),
         first=int(problem.train == "first"),
     )
@@ -140,10 +141,7 @@ def pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
 
 def loss_at_zero(problem: Problem, y: np.ndarray) -> float:
     """Loss of data with labels y on which the output is 0."""
-    each = {"square": 0.5 * y**2, "logistic": np.log(2.0), "logistic2": 2 * np.log(2.0), "exponential": 1.0}[
-        problem.loss
-    ]
-    return float(problem.weight * np.sum(np.broadcast_to(each, y.shape)))
+    return float(problem.weight * np.sum(LOSSES[problem.loss].value(y, np.zeros_like(y))))
 
 
 def initial_state(problem: Problem, basis: np.ndarray) -> tuple[Start, np.ndarray | None]:

@@ -8,10 +8,11 @@ from reluflow.engine import surfaces
 from reluflow.engine._jit import entry, inner
 from reluflow.engine.events import record, settle_surfaces
 from reluflow.engine.explicit import velocity
-from reluflow.engine.field import DEAD, DORMANT, OFF, ON, PINNED, SQUARE, field, log_loss
+from reluflow.engine.field import DEAD, DORMANT, OFF, ON, PINNED, field, log_loss
 from reluflow.engine.frozen import jump
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import along_normal, norm_q, speed
+from reluflow.engine.loss import tailed
 from reluflow.engine.origin import leave_dormancy, leave_origin, rest_if_held
 
 START, RESTORE, AT_ORIGIN, JUMP, LOOK = 0, 1, 2, 3, 4
@@ -109,7 +110,7 @@ def first_step(problem, state, run, work, v):
     force = 0.0
     for i in range(problem.alpha.size):
         force += abs(problem.alpha[i] * work.g[i])
-    run.rest *= force * (np.exp(G) if problem.loss == SQUARE else 1.0)
+    run.rest *= force * (1.0 if tailed(problem.loss) else np.exp(G))
     top = 0.0
     for j in range(m):
         size = norm_q(state.y, j, r) if problem.first == 1 else 1.0

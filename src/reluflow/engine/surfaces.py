@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.engine._jit import APART, inner, making
-from reluflow.engine.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, fill
+from reluflow.engine.field import FRESH, OFF, ON, PINNED, SLID, fill
 from reluflow.engine.layout import row, weights
+from reluflow.engine.loss import tailed
 
 # How a surface came to be resolved.
 ABSENT, FALLING, RISING, HELD, FORCE_OFF, FORCE_ON, AT_START = 0, 1, 2, 3, 4, 5, 6
@@ -108,10 +109,10 @@ def noise(problem, y, work):
     fill(out, 0.0)
     for i in range(problem.alpha.size):
         a = abs(problem.alpha[i])
-        if problem.loss == SQUARE:
-            out[problem.surf[i]] += 1e-15 * problem.weight * a * (abs(problem.y[i]) + a * total)
-        else:
+        if tailed(problem.loss):
             out[problem.surf[i]] += 1e-15 * a * abs(work.g[i]) * (1.0 + a * total)
+        else:
+            out[problem.surf[i]] += 1e-15 * problem.weight * a * (abs(problem.y[i]) + a * total)
 
 
 @inner
