@@ -50,7 +50,7 @@ STRETCH = np.dtype(
         ("x0", "f8"),
         ("length", "f8"),
         ("move", "f8"),  # how far anything can have moved
-        ("size", "f8"),  # |q| at its start
+        ("norm", "f8"),  # |q| at its start
         ("looked", "i8"),  # 1 when the table of amounts is filled
         # Its first event, at x0 + x; x is 2 without one.
         ("x", "f8"),
@@ -464,7 +464,7 @@ def expand(problem, state, window, j):
     for i in range(NODES):
         move += bound[i] * np.sqrt(abs(gamma[i, i]))
     stretch.length, stretch.move, stretch.looked = length, move, 0
-    stretch.size = norm_q(state.y, j, problem.e.shape[1])
+    stretch.norm = norm_q(state.y, j, problem.e.shape[1])
     return True
 
 
@@ -496,7 +496,7 @@ def first_side(problem, state, window, j):
         right = 1.0 if kind == ON else -1.0
         grain = 1e-13 * stretch.move
         if state.code[j, k] >= FRESH:
-            grain += 0.1 * LEFT * stretch.size
+            grain += 0.1 * LEFT * stretch.norm
         away = right * one.u[k]
         if away < 0.0 and state.code[j, k] < FRESH:
             one.u[k] = 0.0
@@ -572,7 +572,7 @@ def mark_met(problem, state, work, window, j, a):
         elif state.code[j, k] < FRESH:
             right = 1.0 if kind == ON else -1.0
             here = right * surface_at(one.u, one.V, one.alpha, k)
-            if here <= SAME_INSTANT * stretch.size:
+            if here <= SAME_INSTANT * stretch.norm:
                 rate = 0.0
                 power = 1.0
                 for i in range(NODES):
@@ -601,7 +601,7 @@ def happen(problem, state, run, work, window, j):
     if stretch.hit == -1:
         unique = change_sign(state, run, work, j)
     elif stretch.side < 0 and state.slid[j] > 0:
-        if norm_q(state.y, j, problem.e.shape[1]) <= 1e-9 * stretch.size:
+        if norm_q(state.y, j, problem.e.shape[1]) <= 1e-9 * stretch.norm:
             return False
     changes = mark_met(problem, state, work, window, j, a)
     for k in range(state.bits.shape[1]):
