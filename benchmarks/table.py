@@ -353,7 +353,7 @@ def flow_mnist(short):
         return
     init = rf.init.gaussian(50, data.d, log_scale=np.log(1e-6), seed=0)
     problem, its, t1 = rf.Problem(data, init, loss="exponential"), 15_000, 30.0
-    sol = rf.solve(problem, rf.Flow(1e-4, events="stepped"), t1=t1, save=rf.Save(memory="512 MiB"))
+    sol = rf.solve(problem, rf.SteppedFlow(1e-4), t1=t1, save=rf.Save(memory="512 MiB"))
     share = 500 if short else 5000
     steps = rf.solve(problem, rf.Descent(STEP), t1=share * STEP, save=rf.Save(frames=60, memory="512 MiB"))
     apart = np.max(np.abs(sol.loss_at(steps.t) - steps.loss))

@@ -16,7 +16,7 @@ for part in sys.argv[1:]:
         machine = flow.Machine(small, 1e-6, 1.0)
         machine.mode = None  # the windows alone: what else a run needs is compiled beside this
         machine.st.code[:] = 0
-        machine.cf[1] = np.finfo(float).tiny
+        machine.run.step = np.finfo(float).tiny
         machine._windows(0)
     elif part == "descent":
         for forward in (True, False):

@@ -150,6 +150,6 @@ def test_names_that_others_use_are_understood():
             call()
 
 
-def test_a_method_where_its_step_is_wanted_is_told():
-    with pytest.raises(TypeError, match=r"`step` must be a number, got a Descent: give `step=0.05`"):
-        rf.compare(problem(), rf.Descent(step=0.05), t1=1.0)
+def test_a_comparison_is_with_a_descent():
+    with pytest.raises(TypeError, match=r"`method` must be rf.Descent\(step=...\), got Flow\("):
+        rf.compare(problem(), rf.Flow(), t1=1.0)

@@ -97,4 +97,4 @@ def test_what_is_no_run_is_sent_where_it_is_drawn():
     with pytest.raises(TypeError, match=r"got Problem: solve it first with `rf\.solve`"):
         rf.plot.picture(problem)
     with pytest.raises(TypeError, match=r"got Comparison: it has a `\.figure\(\)` of its own"):
-        rf.plot.picture(rf.compare(problem, step=0.1, t1=1.0))
+        rf.plot.picture(rf.compare(problem, rf.Descent(0.1), t1=1.0))

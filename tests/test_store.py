@@ -66,7 +66,7 @@ def test_a_stepped_run_comes_back_able_to_do_all_it_could(tmp_path, loss):
     x[:, 2], x[7] = 0.0, 0.0  # a column and a row that the flow leaves out
     data = rf.Data(x, np.where(np.arange(40) % 2, 1.0, -1.0))
     problem = rf.Problem(data, rf.init.balanced(12, 5, log_scale=-1.0, seed=0), loss=loss)
-    sol = rf.solve(problem, rf.Flow(rtol=1e-3, events="stepped"), t1=2.0, save=rf.Save(frames=30))
+    sol = rf.solve(problem, rf.SteppedFlow(rtol=1e-3), t1=2.0, save=rf.Save(frames=30))
     t = np.linspace(0.0, 2.0, 23)
     back = rf.load(sol.save(tmp_path / "run"))
     assert back.method == sol.method and repr(back) == repr(sol) and repr(back.stats) == repr(sol.stats)

@@ -17,6 +17,7 @@ _NAMES = {
     "ReLU": "problem",
     "LeakyReLU": "problem",
     "Flow": "methods",
+    "SteppedFlow": "methods",
     "Descent": "methods",
     "compare": "compare",
     "limit": "limit",
@@ -24,8 +25,8 @@ _NAMES = {
     "Outcome": "outcome",
     "SolveError": "outcome",
     "solve": "solve",
-    "Save": "solve",
-    "Limits": "solve",
+    "Save": "methods",
+    "Limits": "methods",
     "Experiment": "experiment",
     "ExperimentError": "experiment",
     "load": "store",
@@ -67,14 +68,15 @@ if TYPE_CHECKING:
     from reluflow.many import solve_many as solve_many
     from reluflow.methods import Descent as Descent
     from reluflow.methods import Flow as Flow
+    from reluflow.methods import Limits as Limits
+    from reluflow.methods import Save as Save
+    from reluflow.methods import SteppedFlow as SteppedFlow
     from reluflow.outcome import Outcome as Outcome
     from reluflow.outcome import SolveError as SolveError
     from reluflow.problem import LeakyReLU as LeakyReLU
     from reluflow.problem import Problem as Problem
     from reluflow.problem import ReLU as ReLU
     from reluflow.solution import Solution as Solution
-    from reluflow.solve import Limits as Limits
-    from reluflow.solve import Save as Save
     from reluflow.solve import solve as solve
     from reluflow.store import load as load
     from reluflow.sweep import sweep as sweep

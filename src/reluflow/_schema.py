@@ -48,7 +48,7 @@ NOTES = {
     "log_t1": "natural logarithm of the end time: 230.0 is about 1e100",
     "loss": "one of " + ", ".join(f'"{name}"' for name in LOSSES),
     "mean_std": "standard deviation of the centre's entries",
-    "method.events": '"exact", or "stepped" for thousands of data: no events listed',
+    "method.events": '"exact"; for thousands of data write kind = "stepped_flow"',
     "mu": "smallest label-signed cosine",
     "n": "rows of x",
     "name": "what to call the data",
@@ -194,7 +194,11 @@ def tables() -> dict[str, Table]:
         "relu": _kind(rf.ReLU, "rf.ReLU"),
         "leaky_relu": _kind(rf.LeakyReLU, "rf.LeakyReLU"),
     }
-    methods: dict[str | None, Kind] = {"flow": _kind(rf.Flow, "rf.Flow"), "descent": _kind(rf.Descent, "rf.Descent")}
+    methods: dict[str | None, Kind] = {
+        "flow": _kind(rf.Flow, "rf.Flow"),
+        "stepped_flow": _kind(rf.SteppedFlow, "rf.SteppedFlow"),
+        "descent": _kind(rf.Descent, "rf.Descent"),
+    }
     of_problem = {"activation": Table("problem.activation", activations, "relu")}
     of_solve = {
         "save": Table("solve.save", {None: _kind(rf.Save, "rf.Save")}),

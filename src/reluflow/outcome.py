@@ -28,6 +28,6 @@ class Outcome(Enum):
 class SolveError(RuntimeError):
     """A run that could not do what was asked; what it did is in `.solution`."""
 
-    def __init__(self, solution):
-        super().__init__(f"{solution.outcome.value} (stopped at t = {solution.t_end_text})")
+    def __init__(self, solution, at: str = ""):
+        super().__init__(solution.outcome.value + (f" (stopped at t = {at})" if at else ""))
         self.solution = solution

@@ -26,25 +26,32 @@ import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reluflow import _vet
 from reluflow._checks import plainly, shown
-from reluflow.engine import layout as kn
+from reluflow.clock import clock_for
+from reluflow.drive.recorder import States
 from reluflow.events import KINDS, Events
-from reluflow.methods import Descent
+from reluflow.methods import Descent, Flow, Method, SteppedFlow
 from reluflow.outcome import Outcome
+from reluflow.problem import Problem
+from reluflow.replay import Replay
+
+if TYPE_CHECKING:
+    from reluflow.solution import Solution, Stats
 
 FORMAT = 1
+KIND_OF: dict[type, str] = {Flow: "flow", SteppedFlow: "stepped_flow", Descent: "descent"}
 CHUNK = 2**25  # bytes
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
 
 
-def save(sol, path) -> Path:
+def save(sol: Solution, path: str | Path) -> Path:
     """Write a run; when this returns it is on disk, whole. `path` must not exist yet."""
     path = Path(path)
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
@@ -171,7 +178,7 @@ def _digest(value: np.ndarray) -> str:
     return hashlib.sha256(value.tobytes()).hexdigest()
 
 
-def _parts(sol) -> tuple[dict, dict]:
+def _parts(sol: Solution) -> tuple[dict, dict]:
     """A solution as JSON attributes and named arrays."""
     problem, experiment = sol.problem, getattr(sol, "experiment", None)
     attributes = {
@@ -187,7 +194,7 @@ def _parts(sol) -> tuple[dict, dict]:
             "at_zero": problem.activation.at_zero,
             "data": problem.data.name,
         },
-        "method": {"kind": type(sol.method).__name__.lower(), **_jsonable(asdict(sol.method))},
+        "method": {"kind": KIND_OF[type(sol.method)], **_jsonable(asdict(sol.method))},
         "outcome": sol.outcome.name,
         "stats": _jsonable({f.name: getattr(sol.stats, f.name) for f in fields(sol.stats)}),
         "event_kinds": list(KINDS),
@@ -262,87 +269,66 @@ def versions() -> dict[str, str]:
 # The state of a run ---------------------------------------------------------------------------------------------------
 
 
-def _record(sol) -> dict[str, np.ndarray]:
+def _record(sol: Solution) -> dict[str, np.ndarray]:
     """What replay needs, by name: coordinates, checkpoints, and the frames where they are others."""
-    machine = sol._machine
-    marks, y, code = sol._checkpoints
-    shape = (machine.m, machine.big)
+    marks, frames = sol.recording.checkpoints, sol.recording.frames
+    step = sol.recording.resume
+    if isinstance(sol.method, Descent):
+        step = np.full(len(marks.clock), sol.method.step)
     found = {
-        **(_of_descent(machine) if isinstance(sol.method, Descent) else _of_flow(machine)),
-        "checkpoints/clock": marks[:, 0],
-        "checkpoints/step": marks[:, 1],
-        **_named("checkpoints", sol, y, code.reshape(-1, *shape)),
+        **sol.replay.stored(),
+        "checkpoints/clock": marks.clock,
+        "checkpoints/step": step,
+        **_named("checkpoints", sol, marks),
         "frames/log_t": sol.log_t,
         "frames/log_loss": sol.log_loss,
         "frames/outputs": sol.outputs,
     }
-    clock, y, code = sol._frames
-    if clock is not marks and not (len(clock) == len(marks) and np.array_equal(clock, marks[:, 0])):
-        found |= {"frames/clock": clock, **_named("frames", sol, y, code.reshape(-1, *shape))}
+    if not np.array_equal(frames.clock, marks.clock):
+        found |= {"frames/clock": frames.clock, **_named("frames", sol, frames)}
     return found
 
 
-def _of_descent(machine) -> dict[str, np.ndarray]:
-    """From which checkpoints there is a way on: those inside a leap are gone on from by what led up to them."""
-    return {} if machine.marks is None else {"checkpoints/way": machine.marks[1]}
-
-
-def _of_flow(machine) -> dict[str, np.ndarray]:
-    """The reduced coordinates of a flow, and the end and rest that its steps were clipped by; descent has neither."""
-    coords = machine.coords
-    found = {
-        "control/end": np.array([machine.cf[kn.END], machine.cf[kn.REST]]),
-        "coordinates/basis": coords.basis,
-        "coordinates/kept": coords.kept,
-    }
-    return found if coords.perp is None else found | {"coordinates/perp": coords.perp}
-
-
-def _named(where: str, sol, y: np.ndarray, code: np.ndarray) -> dict[str, np.ndarray]:
-    q, b, c = sol._split(y)
-    names = {"q": q, "b": b, "c": c, "energy": y[:, -1], "code": code.astype(np.int8)}
+def _named(where: str, sol: Solution, states: States) -> dict[str, np.ndarray]:
+    q, b, c = sol.replay.split(states.y)
+    code = states.code.reshape(-1, *sol.replay.surfaces).astype(np.int8)
+    names = {"q": q, "b": b, "c": c, "energy": states.y[:, -1], "code": code}
     return {f"{where}/{name}": value for name, value in names.items()}
 
 
-def _solution(problem, method, outcome, stats, events, arrays):
+def _solution(
+    problem: Problem, method: Method, outcome: Outcome, stats: Stats, events: Events, arrays: dict[str, np.ndarray]
+) -> Solution:
     """A solution that replays from stored checkpoints."""
-    from reluflow.drive import descent, stepped
-    from reluflow.drive import exact as flow
-    from reluflow.solution import Solution
+    from reluflow.drive import driver_for
+    from reluflow.solution import Recording, Solution
 
-    turn = lambda q: q
     width, n, cells = problem.init.width, problem.data.n, arrays["checkpoints/code"]
     if width * n > max(_vet.UNPACKED, 64 * cells[:1].size) or not len(cells):
         raise _vet.Unfit("states of another size")
-    if isinstance(method, Descent):
-        machine: Any = descent.Machine(problem, method)
-    else:
-        end, rest = arrays["control/end"].tolist()
-        if not (end > 0.0 and rest >= 0.0):
-            raise _vet.Unfit("an odd end")
-        if method.events == "stepped":
-            machine = stepped.Machine(problem, method.rtol, end)
-        else:
-            machine = flow.Machine(problem, method.rtol, end, rest=rest)
-        turn = _turn(machine.coords, arrays["coordinates/basis"])
+    descent = isinstance(method, Descent)
+    end, rest = (np.inf, None) if descent else arrays["control/end"].tolist()
+    if not (end > 0.0 and (rest is None or rest >= 0.0)):
+        raise _vet.Unfit("an odd end")
+    driver = driver_for(problem, method, end, rest)
+    turn = (lambda q: q) if descent else _turn(driver.coords, arrays["coordinates/basis"])
 
-    def state(where: str):
-        _vet.states(arrays, where, machine.m, machine.big, machine.r, 4 if isinstance(method, Descent) else 8)
+    def states(where: str) -> States:
+        _vet.states(arrays, where, driver.m, driver.big, driver.r, 4 if descent else 8)
         q, b, c, energy, code = (arrays[f"{where}/{name}"] for name in ("q", "b", "c", "energy", "code"))
-        flat = [turn(q).reshape(len(q), -1), b, c, energy[:, None]]
-        return np.ascontiguousarray(np.hstack(flat)), code.reshape(len(code), -1)
+        y = np.hstack([turn(q).reshape(len(q), -1), b, c, energy[:, None]])
+        return States(arrays[f"{where}/clock"], np.ascontiguousarray(y), code.reshape(len(code), -1))
 
-    checked = state("checkpoints")
-    marks = np.column_stack([arrays["checkpoints/clock"], arrays["checkpoints/step"]])
-    checkpoints = (marks, *checked)
-    if isinstance(method, Descent) and "checkpoints/way" in arrays:
+    marks = states("checkpoints")
+    resume = arrays["checkpoints/step"]
+    if descent:
         # Runs that were saved without it go on from any of them, right to the tolerance of a leap.
-        way = arrays["checkpoints/way"]
-        if way.shape != (len(marks),) or way.dtype != float or not (np.all(way >= 0) and way[0] > 0):
+        resume = arrays.get("checkpoints/way", np.ones(len(marks.clock)))
+        if resume.shape != marks.clock.shape or resume.dtype != float or not (np.all(resume >= 0) and resume[0] > 0):
             raise _vet.Unfit("an odd way on")
-        machine.marks = (marks[:, 0], way, *checked)
-    frames = (arrays["frames/clock"], *state("frames")) if "frames/clock" in arrays else (marks[:, 0], *checkpoints[1:])
-    return Solution(problem, method, outcome, stats, events, machine, frames, checkpoints)
+    frames = states("frames") if "frames/clock" in arrays else marks
+    recording = Recording(problem, method, outcome, stats, events, marks, resume, frames)
+    return Solution(recording, Replay(driver, clock_for(problem, method), marks, resume))
 
 
 def _turn(coords, basis: np.ndarray):
@@ -362,14 +348,14 @@ def _turn(coords, basis: np.ndarray):
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def load(path):
+def load(path: str | Path) -> Solution:
     """The `rf.Solution` saved at `path`, able to do all it could before."""
     path = Path(path)
     attributes = read_attributes(path)
     return READERS[attributes["reluflow"]["format"]](path, attributes)
 
 
-def read_attributes(path) -> dict:
+def read_attributes(path: str | Path) -> dict:
     """The attributes of a run: experiment, versions, outcome, stats; one sentence if `path` is no run."""
     path = Path(path)
     if not path.is_dir():
@@ -435,12 +421,12 @@ def _arrays(path: Path, manifest: dict) -> dict[str, np.ndarray]:
     return found
 
 
-def _read_1(path: Path, attributes: dict):
+def _read_1(path: Path, attributes: dict) -> Solution:
     from reluflow import _schema
     from reluflow.data import Data
     from reluflow.experiment import Experiment
     from reluflow.init import Params
-    from reluflow.problem import LeakyReLU, Problem
+    from reluflow.problem import LeakyReLU
     from reluflow.solution import Stats
 
     try:
@@ -457,8 +443,10 @@ def _read_1(path: Path, attributes: dict):
             activation=LeakyReLU(about["slope"], about["at_zero"]),
             train=about["train"],
         )
-        table = _schema.tables()["method"]
-        method = _schema.build(table, _schema.complete(table, attributes["method"], []))
+        table, told = _schema.tables()["method"], attributes["method"]
+        if told.get("events") == "stepped":  # as version 0.1 wrote it
+            told = {"kind": "stepped_flow", "rtol": told["rtol"]}
+        method = _schema.build(table, _schema.complete(table, told, []))
         kinds = attributes["event_kinds"]
         _vet.columns(arrays, len(kinds), problem.init.width, problem.data.n)
         code = np.array([KINDS.index(name) for name in kinds], np.int64)[arrays["events/code"]]
@@ -495,7 +483,7 @@ READERS = {1: _read_1}
 # Labelled arrays ------------------------------------------------------------------------------------------------------
 
 
-def to_xarray(sol):
+def to_xarray(sol: Solution):
     """Frames and events as one `xarray.Dataset` with dims frame, neuron, datum, feature, event; times are `log_t`."""
     import xarray as xr
 

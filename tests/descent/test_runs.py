@@ -67,7 +67,7 @@ def test_memory_does_not_depend_on_the_number_of_iterations():
         )
         for step in (1e-2, 1e-4)
     )
-    kept = [sum(a.nbytes for a in sol._checkpoints) + sol.events.t.nbytes for sol in (small, large)]
+    kept = [sum(a.nbytes for a in sol.recording.checkpoints) + sol.events.t.nbytes for sol in (small, large)]
     assert large.stats.steps == 300_000 and kept[1] <= 1.1 * kept[0]
     assert large.stats.unrecorded == large.stats.events - len(large.events) > 0
     assert "not listed" in repr(large)

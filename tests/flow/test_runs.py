@@ -68,7 +68,7 @@ def test_progress_is_told_and_grows():
 
 def test_memory_is_bounded_by_what_was_asked():
     sol = rf.solve(long_problem(), rf.Flow(rtol=1e-9), save=rf.Save(memory="100 kB"))
-    held = sum(a.nbytes for a in sol._checkpoints)
+    held = sum(a.nbytes for a in sol.recording.checkpoints)
     assert sol.stats.steps > 500 and held <= 1.2 * 100_000
 
 
@@ -118,7 +118,7 @@ def test_the_result_does_not_depend_on_the_length_of_bursts(seed, monkeypatch):
     problem, t1 = random_balanced(61 * seed + 2, scales=(-1.0, -25.0))
     runs = []
     for seconds in (0.0, 10.0):
-        monkeypatch.setattr("reluflow.drive.exact.BURST_SECONDS", seconds)
+        monkeypatch.setattr("reluflow.drive.loop.BURST_SECONDS", seconds)
         runs.append(rf.solve(problem, rf.Flow(rtol=1e-8), t1=t1))
     one, two = runs
     np.testing.assert_array_equal(one.loss, two.loss)

@@ -1,4 +1,4 @@
-"""`Flow(events="stepped")`: against the exact engine, against descent, and what it says when it must not be used."""
+"""`SteppedFlow`: against the exact engine, against descent, and what it says when it must not be used."""
 
 import os
 
@@ -13,7 +13,7 @@ RTOLS = (1e-3, 1e-4, 1e-5)
 
 
 def steps(rtol):
-    return rf.Flow(rtol=rtol, events="stepped")
+    return rf.SteppedFlow(rtol=rtol)
 
 
 def gap(found, exact):
@@ -66,7 +66,7 @@ def test_smooth_steps_are_of_order_five():
     problem = rf.Problem(rf.Data([[1.0]], [1.0]), rf.Params([[1.0]], [1.0], log_scale=-1.0))
     machine, counts, found = stepped.Machine(problem, 1e-3, 2.0), np.array([16, 32, 64]), []
     for count in counts:
-        y, h = machine.st.y, 2.0 / count
+        y, h = machine.y, 2.0 / count
         for k in range(count):
             y = machine.stages(k * h, y, machine._end(k * h, y), h)[0]
         found.append(machine.outputs(y)[0][0])
@@ -147,7 +147,7 @@ def test_an_unbalanced_row_keeps_its_invariant():
 def test_stepping_is_never_chosen_silently(monkeypatch):
     problem = rf.Problem(rf.data.random_points(30, 4, seed=0), rf.init.balanced(5, 4, seed=0))
     monkeypatch.setattr("reluflow.drive.exact.EXACT_MOST", 29)
-    with pytest.raises(ValueError, match=r'at most 29 data, got 30: .*events="stepped"'):
+    with pytest.raises(ValueError, match=r"at most 29 data, got 30: .*rf.SteppedFlow"):
         rf.solve(problem, t1=1.0)
     assert rf.solve(problem, steps(1e-3), t1=1.0).outcome.success
 

@@ -80,7 +80,9 @@ def seen(sol, log_t=None) -> dict[str, np.ndarray]:
         "event": np.column_stack([e.neuron, e.datum, e.code, e.unique])[order],
         "event_t": e.t[order],
         "outcome": np.array(sol.outcome.name),
-        "tol": np.array(200 * sol.method.rtol if isinstance(sol.method, rf.Flow) else ROUNDING[sol.method.dtype]),
+        "tol": np.array(
+            200 * sol.method.rtol if isinstance(sol.method, rf.Flow | rf.SteppedFlow) else ROUNDING[sol.method.dtype]
+        ),
     }
 
 
@@ -292,7 +294,7 @@ def the_limit_of_vanishing_scale(data, width, loss="square", follow=True):
     flow=(rf.Flow(rtol=RTOL), {}),
     descent=(rf.Descent(0.05), {}),
     batches=(rf.Descent(0.05, batch=2), {}),
-    stepped=(rf.Flow(rtol=1e-3, events="stepped"), {}),
+    stepped=(rf.SteppedFlow(rtol=1e-3), {}),
     times=(rf.Flow(rtol=RTOL), {"save": rf.Save(times=(0.0, 0.5, 1.5))}),
     iterations=(rf.Descent(0.05), {"save": rf.Save(times=(0.0, 0.5, 1.5))}),
     little_memory=(rf.Flow(rtol=RTOL), {"save": rf.Save(frames=8)}),
@@ -315,7 +317,7 @@ def a_run_saved_and_loaded(method, options):
     }
 
 
-METHODS = (rf.Flow(rtol=1e-12), rf.Descent(1e-5, fast_forward=False), rf.Flow(rtol=1e-8, events="stepped"))
+METHODS = (rf.Flow(rtol=1e-12), rf.Descent(1e-5, fast_forward=False), rf.SteppedFlow(rtol=1e-8))
 
 
 @several(
@@ -414,7 +416,7 @@ def what_is_refused():
                 refused(rf.limit, first_layer(1.0, 0)),
                 refused(rf.limit, flow_of, log_scales=(-1.0, -2.0)),
                 refused(rf.solve, rf.Problem(rf.Data([[1.0]], [1.0]), rf.Params([[0.0]], [0.0]))),
-                refused(rf.solve, flow_of, rf.Flow(events="stepped")),
+                refused(rf.solve, flow_of, rf.SteppedFlow()),
                 refused(rf.solve, crowd, t1=1.0),
                 refused(rf.solve(flow_of, t1=1.0).at),
                 refused(rf.solve(flow_of, t1=1.0).at, 2.0),
@@ -426,12 +428,12 @@ def what_is_refused():
 
 @several(square=(3, "square", 0.0, rf.init.gaussian), logistic=(3, "logistic2", 0.3, rf.init.balanced))
 def stepped_events(*draw):
-    return solved(spread(*draw), rf.Flow(rtol=1e-3, events="stepped"), 2.0)
+    return solved(spread(*draw), rf.SteppedFlow(rtol=1e-3), 2.0)
 
 
 @case
 def stepped_events_of_the_first_layer():
-    return solved(random_unbalanced(2, "first")[0], rf.Flow(rtol=1e-3, events="stepped"), 2.0)
+    return solved(random_unbalanced(2, "first")[0], rf.SteppedFlow(rtol=1e-3), 2.0)
 
 
 # Descent --------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ LAYERS = (
     ("init", "problem", "methods"),
     ("engine", "reference"),
     ("drive",),
-    ("clock", "solution", "store", "phases", "solve", "experiment", "_schema"),
+    ("clock", "replay", "solution", "store", "phases", "solve", "experiment", "_schema"),
     ("_early", "_saddles", "limit", "compare"),
     ("observe", "single", "many"),
     ("deep", "torch"),

@@ -1,5 +1,6 @@
 """What a sweep leaves on disk, and what it makes of what is there."""
 
+import dataclasses
 import errno
 import json
 import os
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from support.sweeps import assert_same, experiment
 
+import reluflow as rf
 from reluflow.outcome import Outcome
 from reluflow.sweep import driver, folder, load, sweep
 from reluflow.sweep.design import Design
@@ -59,7 +61,7 @@ def test_a_point_that_ctrl_c_cut_short_is_no_result(tmp_path, reference, monkeyp
         nonlocal count
         sol, count = real(self, progress), count + 1
         if count == 3:
-            sol.outcome = Outcome.INTERRUPTED
+            sol = rf.Solution(dataclasses.replace(sol.recording, outcome=Outcome.INTERRUPTED), sol.replay)
         return sol
 
     monkeypatch.setattr(module.Experiment, "run", run)

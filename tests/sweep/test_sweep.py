@@ -79,7 +79,7 @@ def test_kinds_of_quantities_agree_with_the_solution():
 def test_the_gap_between_descent_and_flow_is_that_of_compare():
     run = experiment(method__kind="descent", method__step=0.02, solve__t1=20.0)
     ds = sweep(run, {"method.step": [0.02, 0.04]}, ["compare.gap", "compare.flips"], workers=0)
-    mine = rf.compare(run.problem(), 0.04, 20.0)
+    mine = rf.compare(run.problem(), rf.Descent(0.04), 20.0)
     assert ds["compare.gap"][1] == np.max(mine.gap)
     with_flow = sweep(experiment(), {"init.seed": [0]}, ["compare.gap"], workers=0)
     assert "needs a descent, got a flow" in str(with_flow["reason"].values[0])

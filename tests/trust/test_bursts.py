@@ -9,8 +9,7 @@ import pytest
 from tests.trust.regimes import digest, runs
 
 import reluflow as rf
-from reluflow.drive import descent
-from reluflow.drive import exact as flow
+from reluflow.drive import exact, loop
 
 THINNED = ["jumps", "coupled", "until rest", "late", "windows", "stepped", "leaps until rest", "steps", "batches"]
 
@@ -25,8 +24,7 @@ def test_frames_that_are_thinned_are_the_same_however_long_bursts_are(name, monk
     for frames in (20, 31):
         found = set()
         for seconds in (1e-5, 1e-3, 10.0):
-            monkeypatch.setattr(flow, "BURST_SECONDS", seconds)
-            monkeypatch.setattr(descent, "BURST_SECONDS", seconds)
+            monkeypatch.setattr(loop, "BURST_SECONDS", seconds)
             found.add(digest(solved(name, frames), dense=False))
         assert len(found) == 1
 
@@ -44,7 +42,7 @@ def test_the_end_of_a_run_is_kept_whatever_the_number_of_frames(name):
 def test_no_conclusion_is_drawn_from_half_a_run(of, monkeypatch):
     problem = rf.Problem(rf.data.five_points(), rf.init.balanced(20, 2, log_scale=-8.0))
     whole = rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(8, 2, log_scale=-40.0)))
-    kept, left = flow.Machine.burst, [3]
+    kept, left = exact.Machine.burst, [3]
 
     def burst(self, budget):
         left[0] -= 1
@@ -52,11 +50,11 @@ def test_no_conclusion_is_drawn_from_half_a_run(of, monkeypatch):
             raise KeyboardInterrupt
         return kept(self, budget)
 
-    monkeypatch.setattr(flow.Machine, "burst", burst)
-    monkeypatch.setattr(flow, "BURST_SECONDS", 1e-9)
+    monkeypatch.setattr(exact.Machine, "burst", burst)
+    monkeypatch.setattr(loop, "BURST_SECONDS", 1e-9)
     calls = {
         "check": lambda: rf.check("boursier2022.theorem1", whole),
-        "compare": lambda: rf.compare(problem, 1e-2, 5.0),
+        "compare": lambda: rf.compare(problem, rf.Descent(1e-2), 5.0),
         "limit": lambda: rf.limit(problem),
     }
     with pytest.raises(KeyboardInterrupt):
@@ -71,7 +69,7 @@ def test_a_clock_that_stands_still_is_no_obstacle(monkeypatch):
 
 LONG = {
     "flow": (rf.Flow(1e-13), dict(width=70, log_scale=-40.0), 6000.0),
-    "stepped": (rf.Flow(1e-4, events="stepped"), dict(width=12, log_scale=-1.0), 6.0),
+    "stepped": (rf.SteppedFlow(1e-4), dict(width=12, log_scale=-1.0), 6.0),
     "descent": (rf.Descent(1e-4, fast_forward=False), dict(width=12, log_scale=-6.0), 60.0),
 }
 
@@ -97,9 +95,9 @@ def test_ctrl_c_at_any_moment_leaves_a_beginning_of_the_run_or_nothing(name):
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0.0)
             cut += sol.outcome is rf.Outcome.INTERRUPTED
-            marks, y, code = sol._checkpoints
-            assert np.all(np.diff(marks[:, 0]) > 0)
-            _, ys, codes = whole._replay(marks[:, 0])
+            clock, y, code = sol.recording.checkpoints
+            assert np.all(np.diff(clock) > 0)
+            _, ys, codes = whole.replay.at(clock)
             np.testing.assert_array_equal(y, ys)
             np.testing.assert_array_equal(code, codes)
             np.testing.assert_array_equal(sol.events.log_t, whole.events.log_t[: len(sol.events)])

@@ -35,10 +35,6 @@ class Run:
         """Of all parameters together."""
         return np.sqrt(np.sum(self.norms**2, axis=1))
 
-    @property
-    def t_end_text(self) -> str:
-        return f"{self.iteration[-1] * self.step:.6g}"
-
     def legs(self, values: np.ndarray | None = None, *, ignore: float = 1e-3) -> tuple[int, ...]:
         """The monotone legs of the total norm, or of `values`: (-1, 1) is a fall and then a rise, (1,) a rise alone.
 
@@ -122,5 +118,5 @@ def train(
     outcome = Outcome.REACHED if finite else Outcome.NOT_FINITE
     run = Run(network, final, float(step), rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2:], outcome)
     if not finite:
-        raise SolveError(run)
+        raise SolveError(run, f"{run.iteration[-1] * run.step:.6g}")
     return run

@@ -14,23 +14,22 @@ bits of all data are not looked at every iteration then, so that only changes of
 
 from __future__ import annotations
 
-import time as _time
 from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.drive.exact import Progress
+from reluflow.drive.loop import Done
+from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.engine import adams as kl
 from reluflow.engine import descent as kd
 from reluflow.engine import fast_forward as kf
 from reluflow.engine.field import BLAS_ABOVE, OFF, ON, PINNED
 from reluflow.engine.pack import Start
 from reluflow.losses import LOSSES
-from reluflow.methods import Descent
+from reluflow.methods import Descent, Limits, Save, as_bytes
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
-BURST_SECONDS = 0.04
 BLOCK = 65_536  # entries of epoch orders drawn at a time
 MARKS = 1024  # positions of the stream of orders that are remembered
 NEVER = 2**62
@@ -166,10 +165,11 @@ class Machine:
         self.orders = None if self.full else Orders(self.n, method.seed)
         self.order = np.arange(self.n)
         self.saves = np.empty(0, np.int64)
-        self.marks: tuple | None = None  # (iteration, way on, y, code) of the run's own checkpoints
-        self.fields = 0
-        self.regimes: dict[str, float] = {}
-        self.base = -1  # the checkpoint that the present state was replayed from
+        self.last, self.step = end, method.step
+        self.row_bytes = 8 * (self.size + 1) + self.m * self.n
+        self.first = int(np.clip(1e6 / (self.m * self.n * self.r), 64, 4096))
+        self.waiting: tuple[float, float, np.ndarray, np.ndarray] | None = None
+        self.base = -1.0  # the clock of the checkpoint that the present state was replayed from
         if not self.full:
             self.draw()
         if self.forward:
@@ -177,8 +177,9 @@ class Machine:
             self.ahead = _ahead(x, self.m)
             self.reach = float(np.max(np.linalg.norm(x, axis=1)))
 
-    def draw(self):
+    def draw(self) -> None:
         """Brings the epoch of the present iteration into `order`."""
+        assert self.orders is not None
         self.ci[kd.EPOCH], self.order = self.orders.block(int(self.ci[kd.ITER]) // self.per_epoch)
 
     def burst(self, budget: int) -> int:
@@ -213,17 +214,94 @@ class Machine:
                 self.draw()
         return status
 
-    def account(self):
-        """How often the gradient was evaluated, and iterations by how they were made, with the tolerance of a leap."""
-        ci = self.ci
-        self.fields = int(ci[kd.N_FIELDS] if self.forward else ci[kd.ITER])
-        leapt, jumped = int(ci[kd.N_LEAPT]), int(ci[kd.N_JUMPED])
-        self.regimes = {"descent": int(ci[kd.ITER]) - leapt - jumped}
-        if self.forward:
-            self.regimes |= {"leapt": leapt, "jumped": jumped, "leaps": int(ci[kd.N_LEAPS])}
-            self.regimes |= {"jumps": int(ci[kd.N_JUMPS]), "leap_tolerance": kl.TOLERANCE}
+    # A run ----------------------------------------------------------------------------------------------------------
 
-    def written(self):
+    def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
+        ci, room = self.ci, as_bytes(save.memory)
+        if self.forward:
+            # Leaps know no limit of iterations but the end.
+            ci[kd.END] = min(self.last, limits.steps)
+        if self.last < NEVER:
+            ci[kd.STRIDE] = -(-self.last // (tape.limit - 1))
+        if save.times is not None:
+            asked = np.unique(Descent(self.step).iteration(np.array(save.times))).astype(np.int64)
+            self.saves = asked[asked <= self.last]
+        ci[[kd.CAP_BITS, kd.CAP_SIGNS]] = min(limits.events, max(1000, room // 512)), min(limits.events, 100_000)
+        return None
+
+    def advance(self, budget: int, tape: Tape) -> Outcome | None:
+        ci = self.ci
+        status = self.burst(budget)
+        while status in (kd.RUNNING, kd.FLUSH) and ci[kd.ITER] == self.last:
+            # The last state is still to be looked at.
+            self._write(tape)
+            status = self.burst(1)
+        if status == kd.REACHED:
+            # A leap is left where it began, so that a replay can go on.
+            ci[kd.N_LEAPT] += ci[kd.END] - ci[kd.ITER]
+            ci[kd.ITER] = ci[kd.END]
+            status = kd.REACHED if ci[kd.END] == self.last else kd.RUNNING
+        self._write(tape, ended=status == kd.REACHED)
+        return STATUS.get(status)
+
+    def finish(self, tape: Tape, outcome: Outcome) -> None:
+        self._write(tape)
+        if outcome is Outcome.NOT_FINITE:
+            # Keeps the states whose squares are still numbers.
+            tape.select(np.flatnonzero(np.max(np.abs(tape.checkpoints()[0].y), axis=1) < 1e100))
+            tape.asked = [part.rows(np.max(np.abs(part.y), axis=1) < 1e100) for part in tape.asked]
+        elif outcome is not Outcome.REACHED and not (
+            tape.marks and tape.checkpoints()[0].clock[-1] == self.ci[kd.ITER]
+        ):
+            self.ci[kd.END] = self.ci[kd.CK_NEXT] = self.ci[kd.ITER]
+            while self.burst(1) not in (kd.REACHED, kd.NOT_FINITE):
+                pass
+            self._write(tape, ended=True)
+
+    def done(self) -> Done:
+        at, work = int(self.ci[kd.ITER]), int(self.ci[kd.N_FIELDS] if self.forward else self.ci[kd.ITER])
+        return Done(at, at, int(self.ci[kd.N_BITS]), work, bounded=False)
+
+    def progress(self) -> tuple[float | None, float]:
+        at = int(self.ci[kd.ITER])
+        return (at / self.last if self.last < NEVER else None), float(np.log(max(at, 1) * self.step))
+
+    def costs(self) -> Costs:
+        """Evaluations of the gradient, and iterations by how they were made, with the tolerance of a leap."""
+        ci, steps = self.ci, int(self.ci[kd.ITER])
+        leapt, jumped = int(ci[kd.N_LEAPT]), int(ci[kd.N_JUMPED])
+        regimes: dict[str, float] = {"descent": steps - leapt - jumped}
+        if self.forward:
+            regimes |= {"leapt": leapt, "jumped": jumped, "leaps": int(ci[kd.N_LEAPS])}
+            regimes |= {"jumps": int(ci[kd.N_JUMPS]), "leap_tolerance": kl.TOLERANCE}
+        return Costs(steps, 0, self.done().work, np.nan, regimes, int(ci[kd.N_BITS] + ci[kd.N_SIGNS]))
+
+    def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
+        """From which checkpoints there is a way on: those inside a leap are gone on from by what led up to them."""
+        return {"checkpoints/way": resume}
+
+    def _write(self, tape: Tape, ended: bool = False) -> None:
+        """Moves what a burst wrote to the tape; of a run that has ended the last state stays."""
+        at, way_on, y, code, why = self.written()
+        rows = States(at.astype(float), y, code)
+        for bit in (kd.CHECKPOINT, kd.FRAME):
+            mine = (why & bit) > 0
+            if not np.any(mine):
+                continue
+            part, way = (rows, way_on) if np.all(mine) else (rows.rows(mine), way_on[mine])
+            if bit == kd.FRAME:
+                tape.asked.append(part)
+            else:
+                tape.keep(part, way, self._thinned, last=ended)
+        if self.ci[kd.EV_USED]:
+            tape.events.append(self.room.ev[: self.ci[kd.EV_USED]].copy())
+            self.ci[kd.EV_USED] = 0
+
+    def _thinned(self, newest_dropped: bool, newest: float) -> None:
+        self.ci[kd.STRIDE] *= 2
+        self.ci[kd.CK_NEXT] = int(newest) + self.ci[kd.STRIDE]
+
+    def written(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """(iteration, way on, y, code, purpose) of the rows written since the last call."""
         used, room, m, r = int(self.ci[kd.USED]), self.room, self.m, self.r
         self.ci[kd.USED] = 0
@@ -243,24 +321,17 @@ class Machine:
         """s'(u)."""
         return np.where(u > 0, 1.0, np.where(u < 0, self.pk.slope, self.at_zero))
 
-    def finish(self):
-        """Looks at the present state once more and writes it as a checkpoint, wherever a run stopped."""
-        self.ci[kd.END] = self.ci[kd.CK_NEXT] = self.ci[kd.ITER]
-        while self.burst(1) not in (kd.REACHED, kd.NOT_FINITE):
-            pass
+    # Any moment -----------------------------------------------------------------------------------------------------
 
-    def restore(self, clock: float, step: float, y: np.ndarray, code: np.ndarray):
-        """Puts a checkpoint back, to the last bit, or the last one before it from which there is a way on.
+    def restore(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
+        """Puts a checkpoint back, to the last bit, once frames are wanted; `resume` is 1 + iterations since an event.
 
-        A run whose file does not say which these are goes on from `y` itself.
+        Where the last frames were replayed from the same one and the next are not before them, nothing is done twice.
         """
-        since = 0
-        if self.marks is not None:
-            at, ways, ys, codes = self.marks
-            k = int(np.flatnonzero((at <= clock) & (ways > 0))[-1])
-            if k == self.base and self.ci[kd.ITER] <= clock:
-                return  # the last replay has come past it and not yet further
-            self.base, clock, since, y, code = k, at[k], int(ways[k]) - 1, ys[k], codes[k]
+        self.waiting = (clock, resume, y, code)
+
+    def _put_back(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
+        self.base = clock
         m, r, st = self.m, self.r, self.st
         st.q[:] = y[: m * r].reshape(m, r).T
         st.b[:] = y[m * r : m * r + m]
@@ -270,13 +341,15 @@ class Machine:
         st.sign[:] = np.sign(st.b)
         st.dead[:] = kd.DOUBTFUL
         self.ci[[kd.ITER, kd.FRESH_START, kd.MODE]] = int(clock), 1, kd.STEPPING
-        self.ci[kd.LAST] = int(clock) - since
+        self.ci[kd.LAST] = int(clock) - (int(resume) - 1)
 
     def bits(self, code: np.ndarray) -> np.ndarray:
         """Codes to values of s'."""
         return np.array([self.pk.slope, 1.0, np.nan, self.at_zero])[code]
 
-    def look(self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False):
+    def look(
+        self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Outputs (rows, n), log loss (rows,) and, when asked for, bits (rows, m, n) of stored states."""
         rows, m, r = len(clock), self.m, self.r
         x = np.asarray(self.task.x, float)
@@ -291,8 +364,10 @@ class Machine:
         out = self.bits(np.asarray(code).reshape(rows, m, self.n)) if bits else np.empty((0, m, self.n))
         return f, self.loss.log_total(self.pk.y, f, self.pk.weight), out
 
-    def frames(self, wanted: np.ndarray):
-        """States at ascending iterations, going on from the present one."""
+    def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """States at ascending iterations, going on from the checkpoint put back last."""
+        if self.waiting is not None and not (self.base == self.waiting[0] and self.ci[kd.ITER] <= wanted[0]):
+            self._put_back(*self.waiting)
         self.saves, back = np.unique(wanted.astype(np.int64), return_inverse=True)
         self.ci[[kd.FR_NEXT, kd.USED, kd.EV_USED, kd.CAP_BITS, kd.CAP_SIGNS]] = 0
         self.ci[[kd.STRIDE, kd.CK_NEXT, kd.END]] = NEVER, NEVER, self.saves[-1]
@@ -346,122 +421,4 @@ def _start(problem: Problem) -> Start:
     return Start(q, b, c, np.zeros(init.width), np.zeros(init.width))
 
 
-class Tape:
-    """What a run keeps: checkpoints thinned by halves to `limit`, frames asked for, the first events of a run."""
-
-    def __init__(self, limit: int):
-        self.limit = limit
-        self.marks: list[tuple] = []
-        self.ways: list[np.ndarray] = []  # 1 + iterations since an event for every mark, 0 where there is no way on
-        self.asked: list[tuple] = []
-        self.events: list[np.ndarray] = []
-
-    def take(self, machine: Machine, ended: bool = False):
-        """Moves what a burst wrote into the tape; of a run that has ended the last state stays."""
-        at, way_on, y, code, why = machine.written()
-        for bit, where in ((kd.CHECKPOINT, self.marks), (kd.FRAME, self.asked)):
-            mine = (why & bit) > 0
-            if np.all(mine):
-                mine = np.s_[:]
-            if len(at) and np.any(why & bit):
-                where.append((at[mine].astype(float), y[mine], code[mine]))
-                if where is self.marks:
-                    self.ways.append(way_on[mine])
-        count = sum(len(part[0]) for part in self.marks)
-        while count > self.limit:
-            clock, y, code = joined(self.marks)
-            keep = np.unique(np.r_[0:count:2, count - 1 if ended else 0])
-            self.marks = [(clock[keep], y[keep], code[keep])]
-            self.ways = [np.concatenate(self.ways)[keep]]
-            count = len(keep)
-            machine.ci[kd.STRIDE] *= 2
-            machine.ci[kd.CK_NEXT] = int(clock[keep][-1]) + machine.ci[kd.STRIDE]
-        if machine.ci[kd.EV_USED]:
-            self.events.append(machine.room.ev[: machine.ci[kd.EV_USED]].copy())
-            machine.ci[kd.EV_USED] = 0
-
-    def drop_overflow(self):
-        """Keeps the states whose squares are still numbers."""
-        for where in (self.marks, self.asked):
-            if where:
-                clock, y, code = joined(where)
-                good = np.max(np.abs(y), axis=1) < 1e100
-                where[:] = [(clock[good], y[good], code[good])]
-                if where is self.marks:
-                    self.ways = [np.concatenate(self.ways)[good]]
-
-    def all_events(self) -> np.ndarray:
-        return np.concatenate(self.events) if self.events else np.empty((0, 5))
-
-
-def joined(parts: list[tuple]) -> tuple:
-    return tuple(np.concatenate(column) for column in zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
-
-
 STATUS = {kd.REACHED: Outcome.REACHED, kd.STATIONARY: Outcome.STATIONARY, kd.NOT_FINITE: Outcome.NOT_FINITE}
-
-
-def run(problem: Problem, method: Descent, end: float, save, limits, progress):
-    """Descends until iteration `end` (inf: until nothing moves); returns machine, tape, outcome and seconds."""
-    began = _time.perf_counter()
-    last = int(end) if np.isfinite(end) else NEVER
-    machine = Machine(problem, method, last)
-    per_row = 8 * (machine.size + 1) + machine.m * machine.n
-    tape = Tape(max(8, min(save.frames, save.bytes // per_row)))
-    ci = machine.ci
-    if machine.forward:
-        # Leaps know no limit of iterations but the end.
-        ci[kd.END] = min(last, limits.steps)
-    if last < NEVER:
-        ci[kd.STRIDE] = -(-last // (tape.limit - 1))
-    if save.times is not None:
-        asked = np.unique(method.iteration(np.array(save.times))).astype(np.int64)
-        machine.saves = asked[asked <= last]
-    ci[[kd.CAP_BITS, kd.CAP_SIGNS]] = min(limits.events, max(1000, save.bytes // 512)), min(limits.events, 100_000)
-    outcome = Outcome.INTERRUPTED
-    told, budget = began, int(np.clip(1e6 / (machine.m * machine.n * machine.r), 64, 4096))
-    try:
-        while True:
-            status = machine.burst(min(budget, limits.steps - int(ci[kd.ITER]) + 1))
-            if status == kd.REACHED:
-                # A leap is left where it began, so that a replay can go on.
-                ci[kd.N_LEAPT] += ci[kd.END] - ci[kd.ITER]
-                ci[kd.ITER] = ci[kd.END]
-                status = kd.REACHED if ci[kd.END] == last else kd.RUNNING
-            now = _time.perf_counter()
-            tape.take(machine, ended=status == kd.REACHED)
-            if status in STATUS:
-                outcome = STATUS[status]
-                break
-            if ci[kd.ITER] > limits.steps or limits.steps <= ci[kd.ITER] < last:
-                outcome = Outcome.STEP_LIMIT
-                break
-            if limits.seconds is not None and now - began > limits.seconds:
-                outcome = Outcome.TIME_LIMIT
-                break
-            done = ci[kd.N_FIELDS] if machine.forward else ci[kd.ITER]
-            budget = int(np.clip(BURST_SECONDS / max(now - began, 1e-9) * done, 1, 1_000_000))
-            if progress is not None and now - told > 0.1:
-                told = now
-                done = ci[kd.ITER] / last if last < NEVER else None
-                progress(
-                    Progress(
-                        done,
-                        float(np.log(ci[kd.ITER] * method.step)),
-                        int(ci[kd.ITER]),
-                        int(ci[kd.N_BITS]),
-                        now - began,
-                    )
-                )
-    except KeyboardInterrupt:
-        tape.take(machine)
-    if outcome is Outcome.NOT_FINITE:
-        tape.drop_overflow()
-    elif outcome is not Outcome.REACHED and joined(tape.marks)[0][-1] != ci[kd.ITER]:
-        machine.finish()
-        tape.take(machine, ended=True)
-    tape.marks = [joined(tape.marks)]
-    clock, y, code = tape.marks[0]
-    machine.marks = (clock, np.concatenate(tape.ways), y, code)
-    machine.account()
-    return machine, tape, outcome, _time.perf_counter() - began

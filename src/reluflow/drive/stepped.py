@@ -22,18 +22,17 @@ takes the side its rounding takes.
 
 from __future__ import annotations
 
-import time as _time
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.drive.exact import Tape, machine_progress
-from reluflow.engine import layout as kn
+from reluflow.drive.exact import progress_of, stored_flow
+from reluflow.drive.loop import Done
+from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.engine.field import ON
-from reluflow.engine.pack import Coordinates, Pack, initial_state, loss_at_zero
+from reluflow.engine.pack import Coordinates, Pack, Start, initial_state, loss_at_zero
 from reluflow.losses import LOSSES, Loss
-from reluflow.methods import Flow
+from reluflow.methods import Limits, Save
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
@@ -70,25 +69,23 @@ class Machine:
         self.size = self.m * (self.r + 2) + 1
         self.loss, self.tailed = LOSSES[problem.loss], problem.tailed
         y = np.concatenate([self.start.q.ravel(), self.start.b, self.start.c, [0.0]])
-        self.st = SimpleNamespace(y=y, code=np.zeros((self.m, self.big), np.int64))
-        self.cf, self.ci = np.zeros(12), np.zeros(16, np.int64)
-        self.cf[[kn.END, kn.RTOL, kn.NEAREST]] = end, rtol, np.nan
-        self.ci[kn.STRIDE] = 1
-        self.bit_changes = 0
+        self.row_bytes = 8 * (self.size + 2) + self.m * self.big
+        self.end, self.rtol, self.first = end, rtol, 1
+        self.steps = self.rejected = self.fields = self.bit_changes = 0
+        self.stride, self.tick = 1, 0
         self.u, self.coef = np.empty((self.m, self.n)), np.empty((self.m, self.n))
         self.first_size = np.maximum(np.linalg.norm(self.start.q, axis=1), 1e-300)
-        self.now = self._end(0.0, y)
-        self._settle(0.0, y, self.now)
+        self.clock, self.y, self.now = 0.0, y, self._end(0.0, y)
         speed = np.max(self._sizes(self.now.rate, y), initial=0.0)
-        self.cf[kn.STEP] = min(end, 0.1 * rtol**0.2 / speed) if speed > 0 else min(end, 1.0)
+        self.h = float(min(end, 0.1 * rtol**0.2 / speed) if speed > 0 else min(end, 1.0))
 
     # The field --------------------------------------------------------------------------------------------------------
 
-    def split(self, y: np.ndarray):
+    def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         m, r = self.m, self.r
         return y[: m * r].reshape(m, r), y[m * r : m * r + m], y[m * r + m : m * r + 2 * m]
 
-    def outputs(self, y: np.ndarray):
+    def outputs(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """f (n,) and which bits are on, (m, n); leaves s(u) in scratch."""
         q, b, c = self.split(y)
         np.dot(q, self.pk.e.T, out=self.u)
@@ -102,7 +99,7 @@ class Machine:
     def _end(self, clock: float, y: np.ndarray) -> End:
         """The velocity of (q, b, c, energy) with respect to the clock."""
         pk = self.pk
-        self.ci[kn.N_FIELDS] += 1
+        self.fields += 1
         f, on = self.outputs(y)
         g, G = drive(self.loss, pk, f)
         push = pk.alpha * g
@@ -129,7 +126,7 @@ class Machine:
 
     # One step ---------------------------------------------------------------------------------------------------------
 
-    def stages(self, clock: float, y: np.ndarray, first: End, h: float):
+    def stages(self, clock: float, y: np.ndarray, first: End, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The state after a step h, the difference of the two orders, and which bits changed at some stage."""
         k = np.empty((6, self.size))
         k[0] = first.rate
@@ -142,13 +139,13 @@ class Machine:
 
     def step(self) -> bool | None:
         """Tries one step from the present state: True if it was kept, None if the step has nowhere left to shrink."""
-        clock, h, end, rtol = (float(self.cf[k]) for k in (kn.CLOCK, kn.STEP, kn.END, kn.RTOL))
+        clock, h, end, rtol = self.clock, self.h, self.end, self.rtol
         last = clock + h >= end * (1 - 1e-14)
         h = end - clock if last else h
         then = end if last else clock + h
         if then <= clock * (1 + 4e-16) and not last:
             return None
-        y, now = self.st.y, self.now
+        y, now = self.y, self.now
         with np.errstate(over="ignore", invalid="ignore"):
             new, difference, changed = self.stages(clock, y, now, h)
             smooth = self._sizes(difference, y)
@@ -162,27 +159,21 @@ class Machine:
         scale = 0.9 * (rtol / error) ** power if error > 0.0 else 5.0
         grown = h * (float(np.clip(scale, 0.1, 5.0)) if np.isfinite(scale) else 0.1)
         if to is None or not error <= rtol or not np.all(np.isfinite(to.rate)):
-            self.cf[kn.STEP] = min(grown, 0.9 * h)
-            self.ci[kn.N_REJECTED] += 1
+            self.h = min(grown, 0.9 * h)
+            self.rejected += 1
             return False
-        self.cf[kn.CLOCK] = then
         # A last step cut short by the end says nothing against the step before it.
-        self.cf[kn.STEP] = max(grown, float(self.cf[kn.STEP])) if last else grown
+        self.h = max(grown, self.h) if last else grown
         self.bit_changes += int(np.count_nonzero(now.on != to.on))
-        self.ci[kn.N_STEPS] += 1
-        self._settle(then, new, to)
+        self.steps += 1
+        self.clock, self.y, self.now = then, new, to
         return True
-
-    def _settle(self, clock: float, y: np.ndarray, end: End):
-        self.cf[kn.CLOCK] = clock
-        self.st.y, self.now = y, end
-        self.st.code = np.where(end.on, ON, 0)
 
     def _kicks(self, now: End, changed: np.ndarray, h: float) -> np.ndarray:
         """KICK h |b| (sum over bits that changed of |g_i x_i|^2)^(1/2), one number a neuron."""
         neuron, datum = np.nonzero(changed)
         total = np.bincount(neuron, weights=now.push[datum] ** 2, minlength=self.m)
-        q, b, _ = self.split(self.st.y)
+        q, b, _ = self.split(self.y)
         return KICK * h * (1.0 - self.pk.slope) * np.abs(b) * np.sqrt(total) / self._scale(q)
 
     def _sizes(self, v: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -190,7 +181,7 @@ class Machine:
         dq, db, dc = self.split(v)
         return np.sqrt(np.sum(dq * dq, axis=1) + db * db + dc * dc) / self._scale(self.split(y)[0])
 
-    def _scale(self, q: np.ndarray):
+    def _scale(self, q: np.ndarray) -> np.ndarray | float:
         """1, as |q|^2 + b^2 = 2; for the first layer alone |w_j|, not less than at the start."""
         return np.maximum(np.linalg.norm(q, axis=1), self.first_size) if self.pk.first else 1.0
 
@@ -211,37 +202,83 @@ class Machine:
         q *= (np.sqrt(np.maximum(2.0 - b * b, 0.0)) / np.where(size > 0.0, size, 1.0))[:, None]
         return y
 
-    # What a Solution asks for -----------------------------------------------------------------------------------------
+    # A run ------------------------------------------------------------------------------------------------------------
 
-    def restore(self, clock: float, step: float, y: np.ndarray, code: np.ndarray):
+    def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
+        self._add_now(tape)
+        return None
+
+    def advance(self, budget: int, tape: Tape) -> Outcome | None:
+        for _ in range(budget):
+            kept = self.step()
+            if kept is None:
+                return Outcome.STALLED if np.all(np.isfinite(self.now.rate)) else Outcome.NOT_FINITE
+            if kept:
+                self.tick += 1
+                if self.tick >= self.stride:
+                    self.tick = 0
+                    self._add_now(tape)
+            if self.clock >= self.end:
+                return Outcome.REACHED
+        return None
+
+    def finish(self, tape: Tape, outcome: Outcome) -> None:
+        if not tape.marks or tape.checkpoints()[0].clock[-1] != self.clock:
+            self._add_now(tape, last=True)
+
+    def done(self) -> Done:
+        tried = self.steps + self.rejected
+        return Done(self.steps, tried, 0, tried)
+
+    def progress(self) -> tuple[float | None, float]:
+        return progress_of(self.clock, self.end, self.tailed)
+
+    def costs(self) -> Costs:
+        return Costs(self.steps, self.rejected, self.fields, np.nan, {"stepped": self.steps}, self.bit_changes)
+
+    def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
+        return stored_flow(self.coords, self.end, 0.0)
+
+    def _add_now(self, tape: Tape, last: bool = False) -> None:
+        code = np.where(self.now.on, ON, 0).reshape(1, -1).astype(np.int8)
+        tape.keep(States(np.array([self.clock]), self.y[None].copy(), code), np.array([self.h]), self._thinned, last)
+
+    def _thinned(self, newest_dropped: bool, newest: float) -> None:
+        self.tick += newest_dropped * self.stride
+        self.stride *= 2
+
+    # Any moment -------------------------------------------------------------------------------------------------------
+
+    def restore(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
         """Puts a checkpoint back."""
-        self._settle(clock, y.copy(), self._end(clock, y))
-        self.cf[kn.STEP] = step
+        self.clock, self.y, self.now, self.h = float(clock), y.copy(), self._end(clock, y), float(resume)
 
-    def look(self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False):
+    def look(
+        self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Outputs (rows, n), log loss (rows,) and, when asked for, bits (rows, m, n) of stored states."""
         f = np.array([self.outputs(row)[0] for row in y]).reshape(len(y), self.n)
         logs = np.array([self.loss.log_total(self.pk.y, row, self.pk.weight, self.pk.constant) for row in f])
         shape = (len(y) if bits else 0, self.m, self.big)
         return f, logs, np.where(code[: shape[0]].reshape(shape) == ON, 1.0, self.pk.slope)
 
-    def frames(self, wanted: np.ndarray):
+    def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States at ascending clock values, going on from the present state by the steps of the run.
 
         Inside a step: one shorter step from where it began.
         """
         y, code = np.empty((len(wanted), self.size)), np.empty((len(wanted), self.m * self.big), np.int8)
-        before = self.cf[kn.CLOCK], self.st.y, self.now
+        before = self.clock, self.y, self.now
         for k, clock in enumerate(wanted):
-            while self.cf[kn.CLOCK] < clock:
-                before = self.cf[kn.CLOCK], self.st.y, self.now
+            while self.clock < clock:
+                before = self.clock, self.y, self.now
                 while not (kept := self.step()):
                     if kept is None:
                         break
                 if kept is None:
                     break
-            if clock == self.cf[kn.CLOCK]:
-                y[k], on = self.st.y, self.now.on
+            if clock == self.clock:
+                y[k], on = self.y, self.now.on
             elif clock == before[0]:
                 y[k], on = before[1], before[2].on
             else:
@@ -251,7 +288,7 @@ class Machine:
         return y, code
 
 
-def plain_pack(problem: Problem):
+def plain_pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
     """As `engine.pack.pack`, without a Gram matrix: a surface for each row, columns of zeros left out."""
     x, y = problem.data.x, problem.data.y
     norms = np.linalg.norm(x, axis=1)
@@ -286,45 +323,3 @@ def drive(loss: Loss, pk: Pack, f: np.ndarray) -> tuple[np.ndarray, float]:
     if not np.isfinite(top):
         return np.zeros_like(f), 0.0
     return pk.y * np.exp(log - top), top + np.log(pk.weight) + loss.log_factor
-
-
-def run(problem: Problem, method: Flow, end: float, save, limits, progress):
-    """Follows the flow until the clock reads `end`; returns the machine, its tape and the outcome."""
-    if not np.isfinite(end):
-        raise ValueError(
-            '`t1` must be given with `events="stepped"`, got None: chatter never rests. Give `t1` or `log_t1`.'
-        )
-    began = told = _time.perf_counter()
-    machine: Any = Machine(problem, method.rtol, end)  # a Tape asks no more of it than this one has
-    ci, cf = machine.ci, machine.cf
-    tape = Tape(max(8, min(save.frames, save.bytes // (8 * (machine.size + 2) + machine.m * machine.big))))
-    tape.add_now(machine)
-    outcome = Outcome.INTERRUPTED
-    try:
-        while True:
-            kept = machine.step()
-            if kept:
-                ci[kn.TICK] += 1
-                if ci[kn.TICK] >= ci[kn.STRIDE]:
-                    ci[kn.TICK] = 0
-                    tape.add_now(machine)
-            now = _time.perf_counter()
-            if kept is None:
-                outcome = Outcome.STALLED if np.all(np.isfinite(machine.now.rate)) else Outcome.NOT_FINITE
-            elif cf[kn.CLOCK] >= end:
-                outcome = Outcome.REACHED
-            elif ci[kn.N_STEPS] + ci[kn.N_REJECTED] >= limits.steps:
-                outcome = Outcome.STEP_LIMIT
-            elif limits.seconds is not None and now - began > limits.seconds:
-                outcome = Outcome.TIME_LIMIT
-            else:
-                if progress is not None and now - told > 0.1:
-                    told = now
-                    progress(machine_progress(problem, machine, end, now - began))
-                continue
-            break
-    except KeyboardInterrupt:
-        pass
-    if tape.arrays()[0][-1, 0] != cf[kn.CLOCK]:
-        tape.add_last(machine)
-    return machine, tape, outcome, _time.perf_counter() - began

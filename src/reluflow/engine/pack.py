@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.engine._jit import APART
+from reluflow.engine.layout import all_apart
 from reluflow.losses import LOSSES
 from reluflow.problem import Problem
 
@@ -62,19 +62,6 @@ class Start(NamedTuple):
     c: np.ndarray  # (m,)
     delta_sign: np.ndarray  # (m,) sign of a^2 - |w|^2, 0 for balanced rows
     delta_log: np.ndarray  # (m,) log of its modulus
-
-
-def apart(array: np.ndarray) -> np.ndarray:
-    """The array with room behind it, see `APART`."""
-    room = np.empty(array.size + APART, array.dtype)
-    out = room[: array.size].reshape(array.shape)
-    out[...] = array
-    return out
-
-
-def all_apart(arrays):
-    """A named tuple of arrays (and numbers) with every array set apart."""
-    return type(arrays)(*(apart(a) if isinstance(a, np.ndarray) else a for a in arrays))
 
 
 def surfaces(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

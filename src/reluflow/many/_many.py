@@ -9,17 +9,16 @@ import numpy as np
 
 from reluflow._checks import by_name
 from reluflow.drive import descent as plain
-from reluflow.drive.exact import Progress
+from reluflow.drive.loop import Progress
 from reluflow.init import Params
 from reluflow.losses import LOSSES
 from reluflow.many._runner import Runner, pick, room
-from reluflow.many._seen import tape_of
+from reluflow.many._seen import watched
 from reluflow.many._step import Rule
-from reluflow.methods import Descent
+from reluflow.methods import Descent, Save, as_bytes
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
-from reluflow.solution import Solution
-from reluflow.solve import Save, end_clock
+from reluflow.solve import end_clock
 
 FRAMES, MEMORY = 101, "1 GiB"
 
@@ -91,18 +90,15 @@ class Many(Sequence):
     def __len__(self) -> int:
         return len(self.problems)
 
-    def __getitem__(self, k):
+    def __getitem__(self, k):  # type: ignore[override]
         if isinstance(k, slice):
             return [self[j] for j in range(*k.indices(len(self)))]
         problem, method, outcome = self.problems[k], self.methods[k], self.outcome[k]
         good = np.all(np.isfinite(self._y[k]), axis=1)
         clock, y = self._iteration[k][good].astype(float), self._y[k][good]
         machine = plain.Machine(problem, method, int(clock[-1]))
-        tape = tape_of(machine, "many", clock, y)
-        asked = self._asked[good]
-        tape.asked = [tuple(part[asked] for part in tape.marks[0])]
-        times = None if np.all(self._asked) else ()
-        return Solution.from_descent(problem, method, (machine, tape), outcome, self.seconds, times)
+        asked = None if np.all(self._asked) else self._asked[good]
+        return watched(problem, method, machine, "many", clock, y, outcome, self.seconds, asked)
 
     def __repr__(self) -> str:
         good = sum(o.success for o in self.outcome)
@@ -141,7 +137,7 @@ def solve_many(
     f = np.empty((runs, iteration.shape[1], n))
     rule = _rule(problems[0], methods[0])
     there = pick(device)
-    budget = room(there) if memory is None else Save(memory=memory).bytes
+    budget = room(there) if memory is None else as_bytes(memory)
     # Runs of like length go together: a batch lasts as long as its longest.
     order = np.argsort(ends, kind="stable")
     done, whole = 0, int(np.sum(ends))
@@ -217,7 +213,7 @@ def _moments(problem, methods, ends, save: Save) -> tuple[np.ndarray, np.ndarray
         # A first or last moment that is a frame of every run is kept once.
         return kept[:, extra], asked[extra]
     m, d, n = problem.init.width, problem.data.d, problem.data.n
-    fit = save.bytes // (8 * len(ends) * (m * (d + 2) + 1 + n))
+    fit = as_bytes(save.memory) // (8 * len(ends) * (m * (d + 2) + 1 + n))
     frames = int(max(2, min(save.frames, fit, np.min(ends) + 1)))
     kept = np.rint(np.linspace(0.0, 1.0, frames) * ends[:, None]).astype(np.int64)
     return kept, np.ones(frames, bool)

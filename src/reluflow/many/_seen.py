@@ -8,33 +8,47 @@ from __future__ import annotations
 
 import numpy as np
 
-from reluflow.drive.descent import Machine, Tape
-from reluflow.engine import descent as kd
+from reluflow.drive.descent import Machine
+from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.engine.field import OFF, ON, PINNED
 from reluflow.engine.surfaces import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
+from reluflow.methods import Descent
+from reluflow.outcome import Outcome
+from reluflow.problem import Problem
+from reluflow.solution import Solution, recorded
 
 LISTED = 100_000  # events of a run that are listed; the others are counted
 
 
-def codes(machine: Machine, y: np.ndarray) -> np.ndarray:
-    """The bit codes of states, (states, m n)."""
+def codes(x: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The bit codes (states, m n) of weights q (states, m, d) on data x (n, d)."""
+    u = q @ x.T
+    return np.where(u > 0, ON, np.where(u < 0, OFF, PINNED)).astype(np.int8).reshape(len(q), -1)
+
+
+def watched(
+    problem: Problem,
+    method: Descent,
+    machine: Machine,
+    name: str,
+    clock: np.ndarray,
+    y: np.ndarray,
+    outcome: Outcome,
+    seconds: float,
+    asked: np.ndarray | None = None,
+) -> Solution:
+    """States at iterations `clock`, made by `name`, as a Solution; `asked` says which of them are frames."""
     m, r = machine.m, machine.r
-    u = y[:, : m * r].reshape(-1, m, r) @ np.asarray(machine.task.x, float).T
-    return np.where(u > 0, ON, np.where(u < 0, OFF, PINNED)).astype(np.int8).reshape(len(y), -1)
-
-
-def tape_of(machine: Machine, name: str, clock: np.ndarray, y: np.ndarray) -> Tape:
-    """States at iterations `clock` as the tape of a run, whose iterations were made by `name`."""
-    code = codes(machine, y)
-    tape = Tape(len(clock))
-    tape.marks = [(clock, y, code)]
+    code = codes(np.asarray(machine.task.x, float), y[:, : m * r].reshape(-1, m, r))
+    marks = States(clock, y, code)
     rows = _events(machine, clock, y, code)
-    on_data = rows[:, 2] >= 0
-    machine.ci[[kd.N_BITS, kd.N_SIGNS]] = np.sum(on_data), np.sum(~on_data)
-    tape.events = [rows[:LISTED]]
-    machine.ci[kd.ITER] = machine.fields = int(clock[-1])
-    machine.regimes = {name: machine.fields}
-    return tape
+    tape = Tape(len(clock))
+    tape.marks, tape.resume, tape.events = [marks], [np.ones(len(clock))], [rows[:LISTED]]
+    if asked is not None:
+        tape.asked = [marks.rows(asked)]
+    steps = int(clock[-1])
+    costs = Costs(steps, 0, steps, float("nan"), {name: steps}, len(rows))
+    return recorded(problem, method, machine, tape, outcome, seconds, None if asked is None else (), costs)
 
 
 def _events(machine: Machine, clock, y, code) -> np.ndarray:

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from reluflow.losses import LOSSES
+from reluflow.solution import Solution
 
 BLOCK = 2**23  # numbers in one block of bits
 
@@ -26,44 +27,36 @@ def log_abs(value) -> np.ndarray:
 
 
 class View:
-    """States of a run at some clock values; everything else is worked out when first asked for."""
+    """States of a run at some instants, and what follows from them; everything is worked out when first asked for."""
 
-    def __init__(self, sol, t=None, log_t=None):
+    def __init__(self, sol: Solution, t=None, log_t=None):
         self.sol = sol
-        if t is None and log_t is None:
-            self._clock, self._y, self._code = sol._frames
-        else:
-            self._clock, self._y, self._code = sol._replay(sol._clock(t, log_t)[0])
-        self._clock = np.ascontiguousarray(self._clock)
-        self.t, self.log_t = sol._time.times(self._clock)
+        self.moments = sol.frames if t is None and log_t is None else sol.moments(t, log_t=log_t)
+        self.t, self.log_t = self.moments.t, self.moments.log_t
         self.problem, self.data = sol.problem, sol.problem.data
 
     def __len__(self) -> int:
-        return len(self._clock)
+        return len(self.moments)
 
-    @cached_property
-    def _state(self):
-        return self.sol._split(self._y)
-
-    @cached_property
+    @property
     def w(self) -> np.ndarray:
         """q_j in the data's coordinates, (frames, width, dim)."""
-        return self.sol._machine.coords.expand(self._state[0])
+        return self.moments.w
 
     @property
     def a(self) -> np.ndarray:
         """b_j, (frames, width)."""
-        return self._state[1]
+        return self.moments.a
 
     @property
     def log_scale(self) -> np.ndarray:
         """c_j, (frames, width)."""
-        return self._state[2]
+        return self.moments.log_scale
 
     @cached_property
     def norm(self) -> np.ndarray:
         """|q_j|."""
-        return np.linalg.norm(self._state[0], axis=-1)
+        return np.linalg.norm(self.moments.q, axis=-1)
 
     @cached_property
     def log_norm(self) -> np.ndarray:
@@ -75,24 +68,18 @@ class View:
         """w_j / |w_j|; a zero row stays zero."""
         return self.w / np.where(self.norm > 0, self.norm, 1.0)[..., None]
 
-    @cached_property
-    def _looked(self):
-        return self.sol._machine.look(self._clock, self._y, self._code)
-
-    @cached_property
+    @property
     def outputs(self) -> np.ndarray:
         """f(x_i), (frames, n)."""
-        return self.sol._to_data(self._looked[0])
+        return self.moments.outputs
 
     @property
     def log_loss(self) -> np.ndarray:
-        return self._looked[1]
+        return self.moments.log_loss
 
-    def bits_of(self, part) -> np.ndarray:
+    def bits_of(self, part: int | slice | list[int] | np.ndarray) -> np.ndarray:
         """m_ji at the frames of a slice or index, (frames, width, n)."""
-        y, code = np.ascontiguousarray(self._y[part]), np.ascontiguousarray(self._code[part])
-        found = self.sol._machine.look(np.ascontiguousarray(self._clock[part]), y, code, bits=True)[2]
-        return self.sol._bits_to_data(found)
+        return self.moments[part].bits
 
     @cached_property
     def bits(self) -> np.ndarray:
@@ -163,10 +150,6 @@ class View:
         return xr.DataArray(values, dims=dims, coords=coords | more, name=name)
 
 
-def view(sol, t=None, log_t=None) -> View:
+def view(sol: Solution, t=None, log_t=None) -> View:
     """The View of a run's frames (kept as long as the run), or a fresh one at the times given."""
-    if t is not None or log_t is not None:
-        return View(sol, t, log_t)
-    if "_observed" not in vars(sol):
-        sol._observed = View(sol)
-    return sol._observed
+    return sol.derived(View) if t is None and log_t is None else View(sol, t, log_t)

@@ -83,7 +83,7 @@ def _flow(problem: Problem, method: Flow, log_t1: float) -> Run:
 
     run = Run(problem, method, **_columns(problem, states, curve.counts), outcome=outcome, steps=steps, curve=dense)
     if not outcome.success:
-        raise SolveError(_Ended(run))
+        raise SolveError(_Ended(run), f"{run.t[-1]:.6g}")
     return run
 
 
@@ -118,7 +118,7 @@ def _descend(problem: Problem, method: Descent, log_t1: float | None, data: Samp
     outcome = Outcome.REACHED if finite else Outcome.NOT_FINITE
     run = Run(problem, method, log_t, outcome=outcome, steps=int(k[-1]), sample=data, **columns)
     if not finite:
-        raise SolveError(_Ended(run))
+        raise SolveError(_Ended(run), f"{run.t[-1]:.6g}")
     return run
 
 
@@ -126,4 +126,4 @@ class _Ended:
     """What `SolveError` reads of a run."""
 
     def __init__(self, run: Run):
-        self.run, self.outcome, self.t_end_text = run, run.outcome, f"{run.t[-1]:.6g}"
+        self.run, self.outcome = run, run.outcome

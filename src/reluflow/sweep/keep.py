@@ -109,7 +109,7 @@ class Run:
 
         if not isinstance(self.sol.method, Descent):
             raise ValueError('`compare.*` needs a descent, got a flow: set `method.kind = "descent"` and its `step`.')
-        return compare(self.sol.problem, self.sol.method.step, float(self.sol.t[-1]))
+        return compare(self.sol.problem, Descent(self.sol.method.step), float(self.sol.t[-1]))
 
     @cached_property
     def reports(self) -> dict:
@@ -179,7 +179,7 @@ def _final(rest: str):
         return lambda run: (("datum",), _last(run.sol)[0])
     of = {
         "log_loss": lambda sol: _last(sol)[1],
-        "log_t": _end,
+        "log_t": lambda sol: sol.log_t_end,
         "log_squared_norm": lambda sol: _log_squares(sol.final),
         "log_moved": _log_moved,
     }
@@ -189,14 +189,7 @@ def _final(rest: str):
 
 def _last(sol) -> tuple[np.ndarray, float]:
     """Outputs and log loss where the run stopped, whatever frames were asked for."""
-    marks, y, code = sol._checkpoints
-    f, logs, _ = sol._machine.look(marks[-1:, 0].copy(), y[-1:], code[-1:])
-    return sol._to_data(f)[0], float(logs[0])
-
-
-def _end(sol) -> float:
-    """log t where the run stopped."""
-    return float(sol._time.times(sol._checkpoints[0][-1:, 0])[1][0])
+    return sol.end.outputs[0], float(sol.end.log_loss[0])
 
 
 def _log_squares(params) -> float:
@@ -330,7 +323,7 @@ def _observe(rest: str):
         return None
 
     def last(run):
-        where = {"log_t": np.array([_end(run.sol)])} if "log_t" in inspect.signature(function).parameters else {}
+        where = {"log_t": np.array([run.sol.log_t_end])} if "log_t" in inspect.signature(function).parameters else {}
         found = function(run.sol, **where)
         return found[part] if part else found
 
@@ -383,7 +376,11 @@ FAMILIES: dict[str, Callable[[str], Callable | None]] = {
 def _trajectory(run: Run, name: str) -> Value:
     """A quantity at the run's moments; NaN after the end of a run that stopped early."""
     sol, at = run.sol, run.moments
-    within = at <= _end(sol) * (1 + 1e-14 * np.sign(_end(sol))) if not sol.outcome.success else np.full(len(at), True)
+    within = (
+        at <= sol.log_t_end * (1 + 1e-14 * np.sign(sol.log_t_end))
+        if not sol.outcome.success
+        else np.full(len(at), True)
+    )
     if name == "log_norm":
         states = sol.at(log_t=at[within])
         with np.errstate(divide="ignore"):

@@ -157,9 +157,9 @@ def _data_bytes() -> int:
 
 def size(memory: str) -> int:
     """ "2 GiB" in bytes."""
-    from reluflow.solve import Save
+    from reluflow.methods import as_bytes
 
-    return Save(memory=memory).bytes
+    return as_bytes(memory)
 
 
 # Bytes ----------------------------------------------------------------------------------------------------------------

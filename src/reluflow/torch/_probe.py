@@ -11,14 +11,13 @@ from reluflow.drive.descent import Machine
 from reluflow.engine import descent as kd
 from reluflow.init import Params
 from reluflow.losses import LOSSES
-from reluflow.many._seen import tape_of
-from reluflow.methods import Descent
+from reluflow.many._seen import watched
+from reluflow.methods import Descent, as_bytes
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.solution import Solution
-from reluflow.solve import Save
 from reluflow.torch._model import array, as_data, import_torch, layers, weights
-from reluflow.torch._watched import Watched
+from reluflow.torch._watched import Between, Watched
 
 MEMORY = "256 MiB"
 
@@ -76,7 +75,7 @@ class Probe:
         self.steps = 0
         self._next = self.every
         self._step, self._rate, self._optimizer = step, None, optimizer
-        self._limit = max(4, Save(memory=memory).bytes // (8 * self.problem.init.width * (data.d + 1)))
+        self._limit = max(4, as_bytes(memory) // (8 * self.problem.init.width * (data.d + 1)))
         self._records = [(0, *weights(self._layers))]
         self._began = _time.perf_counter()
         if optimizer is not None:
@@ -112,10 +111,10 @@ class Probe:
         machine = Machine(self.problem, method, self.steps)
         y = np.stack([_state(w, a) for _, w, a in records[:good]])
         clock = np.array([k for k, _, _ in records[:good]], float)
-        tape = tape_of(machine, "torch", clock, y)
         outcome = Outcome.REACHED if good == len(records) else Outcome.NOT_FINITE
         seconds = _time.perf_counter() - self._began
-        return Watched.from_descent(self.problem, method, (machine, tape), outcome, seconds, None)
+        sol = watched(self.problem, method, machine, "torch", clock, y, outcome, seconds)
+        return Watched(sol.recording, Between(sol.replay, self.problem.data.x))
 
     def __repr__(self) -> str:
         return f"Probe({self.problem!r}, {self.steps} steps seen, {len(self._records)} recorded)"
