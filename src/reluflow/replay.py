@@ -27,10 +27,15 @@ class Replay:
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        # Records that kernels change in place do not survive pickling: the driver is made anew.
+        kept = {name: value for name, value in vars(self).items() if name not in ("_lock", "_driver")}
+        return kept | {"made_from": self._driver.made_from}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.RLock())
+        from reluflow.drive import driver_for
+
+        driver = driver_for(*state.pop("made_from"))
+        vars(self).update(state, _driver=driver, _lock=threading.RLock())
 
     @property
     def surfaces(self) -> tuple[int, int]:
@@ -72,9 +77,7 @@ class Replay:
 
     def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q (..., m, r), b (..., m) and c (..., m) of states (..., m (r + 2) + 1)."""
-        m, r = self._driver.m, self._driver.r
-        q, b, c = y[..., : m * r], y[..., m * r : m * r + m], y[..., m * r + m : m * r + 2 * m]
-        return q.reshape(*y.shape[:-1], m, r), b, c
+        return self._driver.split(y)
 
     def expand(self, q: np.ndarray) -> np.ndarray:
         """Rows (..., m, r) in the run's coordinates as rows (..., m, d) in the data's."""
