@@ -182,8 +182,11 @@ def compare(
     """Runs `problem` up to t1 by the flow and by descent with `step`, and finds where they part.
 
     `points` common times, half of them equally spaced and half geometrically, are iterations of the descent; `tol`
-    times max(1, max |y|) is the difference of outputs that counts as parting.
+    times max(1, max |y|) is the difference of outputs that counts as parting. For an `rf.population.Problem` give
+    numbers of points instead of a step: its flow is set beside those on samples.
     """
+    if hasattr(problem, "compared"):
+        return problem.compared(step, t1)
     tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
     points = whole("points", points, least=2, hint="the start and the end are always among them")
     if isinstance(step, Descent):

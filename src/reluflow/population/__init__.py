@@ -19,6 +19,12 @@ _NAMES = {
     "from_overlaps": "problem",
     "solve": "solve",
     "Solution": "solution",
+    "load": "store",
+    "stationary": "landscape",
+    "Point": "landscape",
+    "spurious": "landscape",
+    "compare": "samples",
+    "sweep": "sweep",
 }
 
 __all__ = list(_NAMES)
@@ -26,7 +32,13 @@ __all__ = list(_NAMES)
 lazily(__name__, _NAMES)
 
 if TYPE_CHECKING:
+    from reluflow.population.landscape import Point as Point
+    from reluflow.population.landscape import spurious as spurious
+    from reluflow.population.landscape import stationary as stationary
     from reluflow.population.problem import Problem as Problem
     from reluflow.population.problem import from_overlaps as from_overlaps
+    from reluflow.population.samples import compare as compare
     from reluflow.population.solution import Solution as Solution
     from reluflow.population.solve import solve as solve
+    from reluflow.population.store import load as load
+    from reluflow.population.sweep import sweep as sweep

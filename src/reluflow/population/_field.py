@@ -40,12 +40,13 @@ class Source(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """How neurons are written: `parent` (-1: as a unit vector), `ell` the logarithm of the unit of z, and an order in
-    which parents come first."""
+    """How neurons are written: `parent` (-1: as a unit vector), `ell` the logarithm of the unit of z, an order in which
+    parents come first, and the rates at which `ell` itself moves (0 but inside a step)."""
 
     parent: np.ndarray
     ell: np.ndarray
     order: np.ndarray
+    growth: np.ndarray
 
 
 @jit
@@ -246,7 +247,7 @@ def field(y, tree, source, m, out):
             h_p += u[p, i] * d[p, i]
             turn += z[j, i] * d[j, i] + u[p, i] * gap[i]
         for i in range(r):
-            dz[j, i] = rate * (gap[i] - turn * u[j, i] - h_p * z[j, i])
+            dz[j, i] = rate * (gap[i] - turn * u[j, i] - h_p * z[j, i]) - tree.growth[j] * z[j, i]
     out[m * r + 2 * m] = spent
 
 

@@ -39,6 +39,12 @@ class Count:
     jumps: int = 0
 
 
+def _after(moving: Tree, span: float) -> Tree:
+    """The tree a while later, its differences where their rates have taken them."""
+    ell = moving.ell + span * moving.growth
+    return Tree(moving.parent.copy(), ell, moving.order.copy(), np.zeros_like(ell))
+
+
 class Driver:
     """One run of a system: `state` is where it is, `go` carries it on."""
 
@@ -54,6 +60,7 @@ class Driver:
         self.implicit = False
         self.bounded = 0  # steps in a row bounded by stability alone
         self.measured = self.wait = 0
+        self.moving = self.state.tree
         system.tidy(self.state)
 
     def go(
@@ -68,8 +75,8 @@ class Driver:
         left = list(wanted)
         while self.state.t < self.end:
             solver = self._solver()
+            moving, start = self.moving, self.state.t
             while True:
-                tree = self.state.tree
                 solver.step()
                 self.count.steps += 1
                 if solver.status == "failed":
@@ -80,8 +87,8 @@ class Driver:
                     dense = solver.dense_output()
                     while left and left[0] <= solver.t:
                         t = left.pop(0)
-                        show(State(t, dense(t), Tree(*(part.copy() for part in tree))))
-                self.state = State(solver.t, solver.y.copy(), tree)
+                        show(State(t, dense(t), _after(moving, t - start)))
+                self.state = State(solver.t, solver.y.copy(), _after(moving, solver.t - start))
                 renewed = self.system.tidy(self.state)
                 keep(self.state)
                 said = halt(self.state)
@@ -99,12 +106,17 @@ class Driver:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _solver(self):
-        tree, system = self.state.tree, self.system
+        system, start = self.system, self.state.t
+        tree = self.state.tree
+        # Inside a step differences grow at their present rates, so that only what departs from it is integrated.
+        moving = self.moving = tree._replace(growth=system.spread(self.state))
+        close = bool(np.any(tree.parent >= 0))
 
         def rates(t, y):
             y = np.ascontiguousarray(y)
             out = np.empty_like(y)
-            field(y, tree, system.source, system.m, out)
+            now = moving._replace(ell=tree.ell + (t - start) * moving.growth) if close else moving
+            field(y, now, system.source, system.m, out)
             return out
 
         n = system.size
@@ -114,7 +126,7 @@ class Driver:
         more: dict[str, Any] = dict(rtol=LEAST, atol=absolute)
         if self.implicit:
             return Radau(rates, self.state.t, self.state.y, self.end, first_step=min(self.step, room), **more)
-        cap = self._cap(rates)
+        cap = self._cap(lambda y: rates(start, y))
         step = min(self.step, cap, room)
         return DOP853(rates, self.state.t, self.state.y, self.end, first_step=step, max_step=cap, **more)
 
@@ -124,7 +136,7 @@ class Driver:
             self._measure(rates)
         cap = REACH / self.rate
         if np.isfinite(self.level):
-            c, dc = (self.system.split(y)[2] for y in (self.state.y, rates(0.0, self.state.y)))
+            c, dc = (self.system.split(y)[2] for y in (self.state.y, rates(self.state.y)))
             grow = dc > 0.0
             if np.any(grow):
                 cap = min(cap, max(float(np.min((self.level - c[grow]) / dc[grow])), 1e-3 / float(np.max(dc[grow]))))
@@ -133,7 +145,7 @@ class Driver:
     def _measure(self, rates):
         """The largest rate of the linearised field, by the power method, from the last direction found."""
         y = self.state.y
-        base = rates(0.0, y)
+        base = rates(y)
         v = np.cos(np.arange(len(y)) ** 1.5) if self.probe is None else self.probe
         turns = 6 if self.probe is None else 2
         for _ in range(turns):
@@ -141,7 +153,7 @@ class Driver:
             size = float(np.linalg.norm(v))
             if not 0.0 < size < np.inf:
                 v, size = np.cos(np.arange(len(y)) ** 1.5), float(np.sqrt(len(y)))
-            v = (rates(0.0, y + 1e-7 / size * v) - base) * 1e7
+            v = (rates(y + 1e-7 / size * v) - base) * 1e7
             v[-1] = 0.0
             self.rate = max(float(np.linalg.norm(v)), 1e-9)
         self.probe, self.measured = v, self.count.steps
@@ -159,7 +171,7 @@ class Driver:
                 self.implicit, self.bounded, self.probe, self.step = False, -PATIENCE, None, REACH / self.rate
                 return True
         else:
-            self.bounded = self.bounded + 1 if solver.h_abs > 3.0 * solver.max_step else min(self.bounded, 0)
+            self.bounded = self.bounded + 1 if solver.h_abs > solver.max_step else min(self.bounded, 0)
             if self.bounded > PATIENCE and self.system.size <= IMPLICIT_MOST:
                 self.implicit, self.bounded, self.step = True, 0, 3.0 * solver.max_step
                 return True

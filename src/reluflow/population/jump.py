@@ -17,7 +17,7 @@ import numpy as np
 from reluflow.population._field import Source, Tree, sizes
 from reluflow.population.state import State, System, parents_first
 
-SETTLED = 1e-11  # rate of turning below which a direction counts as at rest, in units of the teacher's size
+SETTLED = 1e-14  # rate of turning below which a direction counts as at rest, in units of the teacher's size
 SLOW = 1e-3  # rate of turning below which a small neuron may be followed apart from the others
 
 
@@ -68,10 +68,9 @@ def rest(system: System, state: State, passive: float, end: float, run: Callable
     if system.first and np.any(small):
         return None  # there small neurons turn fast
     child = state.tree.parent >= 0
-    spread = np.where(child, np.sum(z * dz, axis=1), 0.0)
     copy = child & (np.sum(z * z, axis=1) == 0.0)
-    spread = np.where(copy, 0.0, spread)
-    speed = np.linalg.norm(dz - np.where(child, spread, 0.0)[:, None] * z, axis=1)
+    spread = system.spread(state)
+    speed = np.linalg.norm(dz - spread[:, None] * z, axis=1)
     turning = speed > SETTLED
     if np.any(~small & (turning | (np.abs(dc) > SETTLED) | (np.abs(db) > SETTLED))):
         return None
@@ -119,5 +118,5 @@ def _part(system: System, state: State, who: np.ndarray) -> State:
     place[who] = np.arange(len(who))
     old = state.tree.parent[who]
     parent = np.where(old >= 0, place[old], -1)
-    tree = Tree(parent, state.tree.ell[who].copy(), parents_first(parent))
+    tree = Tree(parent, state.tree.ell[who].copy(), parents_first(parent), np.zeros(len(who)))
     return State(state.t, np.concatenate([z[who].ravel(), b[who], c[who], [0.0]]), tree)

@@ -84,6 +84,12 @@ class Problem:
 
         return self.law.kappa * closed_form.hessian(*self._at(params), slope=self.slope, train=self.train)
 
+    def compared(self, n, t1: float):
+        """What `rf.compare(problem, n, t1)` returns: runs on samples of n points beside the population's."""
+        from reluflow.population.samples import compare
+
+        return compare(self, n, t1)
+
     def _at(self, params: Params | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         (w, a), (v, b) = (params or self.init).arrays(), self.teacher.arrays()
         return w, a, v, b

@@ -60,6 +60,13 @@ class System:
         field(state.y, state.tree, self.source, self.m, out)
         return out
 
+    def spread(self, state: State) -> np.ndarray:
+        """Rates of log |u_j - u_p| for neurons written relative to another, 0 for the others."""
+        z, dz = self.split(state.y)[0], self.split(self.rates(state))[0]
+        square = np.sum(z * z, axis=1)
+        child = (state.tree.parent >= 0) & (square > 0.0)
+        return np.where(child, np.sum(z * dz, axis=1) / np.where(child, square, 1.0), 0.0)
+
     def loss(self, state: State) -> float:
         """The loss in internal units."""
         return max(loss(state.y, state.tree, self.source, self.m), 0.0)
@@ -182,7 +189,7 @@ class Coordinates(System):
             b, c = np.where(still, 1.0, b), np.where(still, GONE, c)
         c = c - self.shift
         y = np.concatenate([z.ravel(), b, c, [0.0]])
-        none = Tree(np.full(self.m, -1), np.zeros(self.m), np.arange(self.m))
+        none = Tree(np.full(self.m, -1), np.zeros(self.m), np.arange(self.m), np.zeros(self.m))
         return State(0.0, y, none)
 
     def weights(self, state: State):

@@ -78,7 +78,7 @@ def load(path) -> Solution:
     method = Flow(meta["rtol"]) if meta["step"] is None else Descent(meta["step"])
     recording = Recording(len(kept["t"]))
     recording.states = [
-        State(float(t), y, Tree(parent, ell, order))
+        State(float(t), y, Tree(parent, ell, order, np.zeros_like(ell)))
         for t, y, parent, ell, order in zip(*(kept[k] for k in ("t", "y", "parent", "ell", "order")))
     ]
     whole = ("steps", "fields", "implicit", "jumps")
