@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import reluflow as rf
@@ -183,3 +184,32 @@ def test_any_moment_is_the_same_however_it_is_asked_for():
     np.testing.assert_allclose(asked.loss, sol.loss_at(np.array(times)), rtol=1e-6)
     short = rf.population.solve(problem, t1=900.0)
     assert short.loss[-1] == pytest.approx(sol.loss_at(900.0), rel=1e-6)
+
+
+def through_zero(bs):
+    """w' = a s (b_s - a|w|)/2, a' = w s (b_s - a|w|)/2 with s the sign of w: one input dimension, by scipy."""
+    side = lambda s, b: lambda t, y: [k * s * (b - y[1] * abs(y[0])) / 2 for k in (y[1], y[0])]
+    at_zero = lambda t, y: y[0]
+    at_zero.terminal, at_zero.direction = True, -1
+    first = solve_ivp(side(1.0, bs[0]), (0, 6), [0.1, -1.0], events=at_zero, rtol=1e-12, atol=1e-14)
+    return solve_ivp(side(-1.0, bs[1]), (first.t[-1], 6), first.y[:, -1], rtol=1e-12, atol=1e-14).y[:, -1]
+
+
+def test_an_unbalanced_neuron_goes_through_zero_where_the_other_side_pulls_it_on():
+    # Teacher x = s(x) - s(-x): w is pulled from .1 to below 0. The contact is quadratic in b: right to sqrt(rtol).
+    problem = rf.population.Problem(rf.Params([[1.0], [-1.0]], [1.0, -1.0]), rf.Params([[0.1]], [-1.0]))
+    w, a = rf.population.solve(problem, rf.Flow(1e-10), t1=6.0).final.arrays()
+    np.testing.assert_allclose([w[0, 0], a[0]], through_zero([1.0, -1.0]), atol=1e-4)
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_an_unbalanced_neuron_stays_at_zero_where_every_direction_pulls_it_back(dim):
+    # A negative neuron and one positive teacher: w shrinks in finite time, a keeps the value it has there.
+    w = np.array([[0.1, 0.05, 0.0]])[:, :dim]
+    problem = rf.population.Problem(rf.Params(np.eye(3)[:1, :dim], [1.0]), rf.Params(w, [-1.0]))
+    sol = rf.population.solve(problem, rf.Flow(1e-10), t1=50.0)
+    left, a = sol.final.arrays()
+    if dim == 1:
+        assert np.all(left == 0.0)
+    assert np.linalg.norm(left) < 0.2 * np.linalg.norm(w)
+    assert a[0] ** 2 - np.sum(left**2) == pytest.approx(1.0 - np.sum(w**2), abs=1e-8)

@@ -8,6 +8,7 @@ depends on directions alone. Both layers trained: w = e^c q, a = e^c b, |q|^2 = 
 
     u' = (b/r) (D - <u,D> u),   b' = (1 - b^2) r <u,D>,   c' = b r <u,D>;
 
+where w = 0 and all directions pull inwards it stays, its direction looking for a way out (b = +-sqrt 2, q = 0);
 first layer alone: w = e^c u, A = a e^c, u' = a e^-c (D - <u,D> u), c' = a e^-c <u,D>.
 
 Neurons that come to point the same way differ by e^-mu t, which no unit vector can hold, and part again when the
@@ -27,6 +28,7 @@ jit = numba.njit(cache=True, error_model="numpy")
 
 PI = np.pi
 LINEAR = -37.0  # log |difference| below which its square is less than rounding
+HELD = 1e-13  # |q|^2 up to which w counts as 0: the neuron is held there while every direction pulls it back
 NEAR = 0.99  # cosine beyond which an angle is taken from the chord
 
 
@@ -76,7 +78,8 @@ def sizes(b, c, first, out):
         if first:
             out[j] = b[j] * np.exp(c[j])
         else:
-            out[j] = np.exp(2.0 * c[j]) * b[j] * np.sqrt(max(2.0 - b[j] * b[j], 0.0))
+            square = 2.0 - b[j] * b[j]
+            out[j] = np.exp(2.0 * c[j]) * b[j] * np.sqrt(square) if square > HELD else 0.0
 
 
 @jit
@@ -230,11 +233,16 @@ def field(y, tree, source, m, out):
             out[m * r + m + j] = rate * h
             spent += b[j] * b[j] * norm
         else:
-            length = np.sqrt(max(2.0 - b[j] * b[j], 1e-300))
-            rate = b[j] / length
-            out[m * r + j] = (1.0 - b[j]) * (1.0 + b[j]) * length * h
-            out[m * r + m + j] = b[j] * length * h
-            spent += np.exp(2.0 * c[j]) * (b[j] * b[j] * norm + length * length * h * h)
+            length = np.sqrt(max(2.0 - b[j] * b[j], 0.0))
+            if length * length <= HELD:
+                rate = b[j]
+                out[m * r + j] = 0.0
+                out[m * r + m + j] = 0.0
+            else:
+                rate = b[j] / length
+                out[m * r + j] = (1.0 - b[j]) * (1.0 + b[j]) * length * h
+                out[m * r + m + j] = b[j] * length * h
+                spent += np.exp(2.0 * c[j]) * (b[j] * b[j] * norm + length * length * h * h)
         p = tree.parent[j]
         if p < 0:
             for i in range(r):

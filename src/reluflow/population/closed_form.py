@@ -40,27 +40,23 @@ def kernel_gradient(u: np.ndarray, v: np.ndarray, slope: float = 0.0) -> np.ndar
 
 
 def second_moment(u: np.ndarray, v: np.ndarray, slope: float = 0.0) -> np.ndarray:
-    r"""E s'(<u,x>) s'(<v,x>) x x^T = d^2 K / du dv^T for two vectors [Lee, Sim, Ye 2023, Lemma 2.1]."""
+    r"""E s'(<u,x>) s'(<v,x>) x x^T = d^2 K / du dv^T for two vectors [Lee, Sim, Ye 2023, Lemma 2.1].
+
+    (1 - th/pi)/2 I + sin th (cos th (u u^T - n n^T) + sin th (u n^T + n u^T))/(2 pi), n the unit part of v across u:
+    it divides by nothing and so holds next to th = 0 and pi.
+    """
     theta = float(angles(u[None], v[None])[0, 0])
-    p, q = _units(u[None])[0], _units(v[None])[0]
+    p, n = _units(u[None])[0], _across(u, v)
     eye = np.eye(len(u))
-    relu = 0.5 * (1.0 - theta / np.pi) * eye
-    sine = np.sin(theta)
-    if sine > 1e-300:  # at 0 and pi the bracket vanishes faster than the sine: |bracket| <= 2 sin^2
-        bracket = np.outer(p, q) + np.outer(q, p) - np.cos(theta) * (np.outer(p, p) + np.outer(q, q))
-        relu = relu + bracket / (TWO_PI * sine)
+    turned = np.cos(theta) * (np.outer(p, p) - np.outer(n, n)) + np.sin(theta) * (np.outer(p, n) + np.outer(n, p))
+    relu = 0.5 * (1.0 - theta / np.pi) * eye + np.sin(theta) / TWO_PI * turned
     return (1.0 - slope) ** 2 * relu + slope * eye
 
 
 def turning(u: np.ndarray, v: np.ndarray, slope: float = 0.0) -> np.ndarray:
     r"""dG(u; v)/du = (1-c)^2 |v| sin th / (2 pi |u|) (I - u u^T + n n^T), n the unit part of v across u."""
     theta = float(angles(u[None], v[None])[0, 0])
-    p = _units(u[None])[0]
-    across = v - (v @ p) * p
-    size = np.linalg.norm(across)  # |v| sin th
-    if size < 1e-300:
-        return np.zeros((len(u), len(u)))
-    n = across / size
+    p, n = _units(u[None])[0], _across(u, v)
     weight = (1.0 - slope) ** 2 * np.linalg.norm(v) * np.sin(theta) / (TWO_PI * np.linalg.norm(u))
     return weight * (np.eye(len(u)) - np.outer(p, p) + np.outer(n, n))
 
@@ -116,6 +112,14 @@ def hessian(w, a, v, b, slope: float = 0.0, train: str = "both") -> np.ndarray:
     full[m * d :, : m * d] = full[: m * d, m * d :].T
     full[m * d :, m * d :] = kernel(w, w, slope)
     return full if train == "both" else full[: m * d, : m * d]
+
+
+def _across(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The unit part of v across u; 0 where there is none."""
+    p = _units(u[None])[0]
+    part = v - (v @ p) * p
+    part = part - (part @ p) * p
+    return _units(part[None])[0]
 
 
 def _units(rows: np.ndarray) -> np.ndarray:

@@ -73,6 +73,9 @@ class Driver:
         """Runs to `end` and says why it stopped. `keep` gets the state after every step, `show` the states at the
         `wanted` times (ascending), and `halt` may end the run with an outcome."""
         left = list(wanted)
+        while left and left[0] <= self.state.t:
+            left.pop(0)
+            show(self.state.copy())
         while self.state.t < self.end:
             solver = self._solver()
             moving, start = self.moving, self.state.t
@@ -125,6 +128,8 @@ class Driver:
         room = self.end - self.state.t
         more: dict[str, Any] = dict(rtol=LEAST, atol=absolute)
         if self.implicit:
+            if self.count.steps >= self.measured + 8 * MEASURE:
+                self._measure(lambda y: rates(start, y))
             return Radau(rates, self.state.t, self.state.y, self.end, first_step=min(self.step, room), **more)
         cap = self._cap(lambda y: rates(start, y))
         step = min(self.step, cap, room)

@@ -49,6 +49,11 @@ class Recording:
     def __init__(self, limit: int):
         self.limit, self.stride, self.seen = limit, 1, 0
         self.states: list[State] = []
+        self.asked: list[State] | None = None  # at the times of `Save(times=...)`, in the order of time
+
+    def show(self, state: State):
+        if self.asked is not None:
+            self.asked.append(state)
 
     def add(self, state: State):
         if self.seen % self.stride == 0:
@@ -70,7 +75,7 @@ class Solution:
     def __init__(self, problem, method, coords: Coordinates, recording: Recording, outcome: Outcome, stats: Stats):
         self.problem, self.method, self.outcome, self.stats = problem, method, outcome, stats
         self._coords, self._checkpoints = coords, recording.states
-        self._frames = recording.states
+        self._frames = recording.states if recording.asked is None else recording.asked
 
     def resampled(self, times) -> Solution:
         """The same run with frames at these times."""

@@ -61,16 +61,17 @@ def solve(
     if isinstance(method, Descent):
         outcome, count = _descent(coords, method, end, recording, tell)
     else:
-        outcome, count = _flow(coords, method, end, recording, tell)
+        asked = [] if save.times is None else (np.array(save.times) * coords.time_unit).tolist()
+        outcome, count = _flow(coords, method, end, recording, tell, asked)
     sol = Solution(problem, method, coords, recording, outcome, _stats(coords, method, recording, count, tell))
-    if save.times is not None:
+    if save.times is not None and recording.asked is None:
         sol = sol.resampled(save.times)
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
         raise SolveError(sol)
     return sol
 
 
-def _flow(coords: Coordinates, method: Flow, end: float, recording: Recording, tell: _Teller):
+def _flow(coords: Coordinates, method: Flow, end: float, recording: Recording, tell: _Teller, asked: list[float]):
     driver = Driver(coords, coords.start(), method.rtol, end)
     recording.add(driver.state)
     noise = -1.0 if np.isfinite(end) else (NOISE * method.rtol) ** 2 * coords.loss(driver.state)
@@ -80,8 +81,10 @@ def _flow(coords: Coordinates, method: Flow, end: float, recording: Recording, t
             return Outcome.STATIONARY
         return tell(state.t, driver.count.steps)
 
+    if asked:
+        recording.asked = []
     try:
-        outcome = driver.go(recording.add, halt=halt)
+        outcome = driver.go(recording.add, asked, recording.show, halt)
     except KeyboardInterrupt:
         outcome = Outcome.INTERRUPTED
     recording.close(driver.state)

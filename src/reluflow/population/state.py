@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow.population._field import Source, Tree, directions, field, loss, product, transposed
+from reluflow.population._field import HELD, Source, Tree, directions, field, loss, product, transposed
 from reluflow.population.problem import Problem
 
 JOIN, LEAVE = 1e-3, 2e-2  # distances of directions at which a neuron is written relative to another, and is no more
@@ -90,7 +90,22 @@ class System:
         if not self.first:
             settled = np.abs(1.0 - b**2) < SNAP
             b[settled] = np.sign(b[settled])
+            for j in np.flatnonzero(2.0 - b**2 < 4.0 * HELD).tolist():
+                self._at_origin(state, j)
+                u[j] = z[j]
         return self._leave(state, u) | self._join(state, u)
+
+    def _at_origin(self, state: State, j: int):
+        """w_j has come to 0, or is there: held, unless its direction or the opposite one pulls it away."""
+        z, b, c = self.split(state.y)
+        for square in (6.0 * HELD, 0.5 * HELD):
+            new = np.sign(b[j]) * np.sqrt(2.0 - square)
+            c[j] += np.log(b[j] / new)  # a stays
+            b[j] = new
+            for _ in range(2):
+                if self.split(self.rates(state))[2][j] > 0.0:
+                    return
+                z[j] = -z[j]
 
     def _leave(self, state: State, u: np.ndarray) -> bool:
         z = self.split(state.y)[0]
@@ -202,7 +217,7 @@ class Coordinates(System):
             a = np.where(gone, self.problem.init.a * np.exp(self.problem.init.log_scales[1] - log_a), b)
             return np.where(gone[:, None], 0.0, u), a, np.where(gone, 0.0, c + self.shift), log_a
         gone = c < 0.5 * GONE
-        r = np.sqrt(np.maximum(2.0 - b**2, 0.0))
+        r = np.where(2.0 - b**2 > HELD, np.sqrt(np.maximum(2.0 - b**2, 0.0)), 0.0)
         w = np.where(gone[:, None], 0.0, u * r[:, None])
         if not np.any(gone):
             return w, b, c + self.shift, c + self.shift

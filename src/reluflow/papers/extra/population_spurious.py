@@ -71,7 +71,7 @@ def _at_rest(start, params) -> bool:
     gradient = np.linalg.norm(start.gradient(params)[0])
     if gradient > 1e-4:
         return False
-    return float(np.linalg.eigvalsh(start.hessian(params))[0]) > 30 * gradient
+    return bool(np.linalg.eigvalsh(start.hessian(params))[0] > 30 * gradient)
 
 
 def history(k: int, seed: int, t1: float):
@@ -138,11 +138,19 @@ def draw(ds):
     found = counts(ds)
     x = np.arange(len(ds.k))
     middle.bar(x, found[:, 1] / seeds, color=look.PLUS, width=0.6)
+    for i, count in enumerate(found[:, 1]):
+        middle.text(i, count / seeds, f"{count}/{seeds}", ha="center", va="bottom", fontsize=6.5)
     middle.set_xticks(x, [str(k) for k in ds.k.values])
-    middle.set(xlabel="teachers k = students m", ylabel="share of runs trapped", ylim=(0, None))
+    middle.set(
+        xlabel="teachers k = students m",
+        ylabel="share of runs trapped",
+        ylim=(0, 1.12 * max(0.1, float(found[:, 1].max() / seeds))),
+    )
     look.letter(middle, "b")
     share = np.mean(ds.wide.values > FIT * _zero(fixed), axis=1)
     right.bar(np.arange(len(share)), share, color=look.PLUS, width=0.6)
+    for i, value in enumerate(share):
+        right.text(i, value, f"{round(value * seeds)}/{seeds}", ha="center", va="bottom", fontsize=6.5)
     right.set_xticks(np.arange(len(share)), [f"{fixed + int(e)}" for e in ds.extra.values])
     right.set(xlabel=f"students m, k = {fixed} teachers", ylim=middle.get_ylim())
     look.letter(right, "c")
