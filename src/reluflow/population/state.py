@@ -90,9 +90,9 @@ class System:
         if not self.first:
             settled = np.abs(1.0 - b**2) < SNAP
             b[settled] = np.sign(b[settled])
-            for j in np.flatnonzero(2.0 - b**2 < 4.0 * HELD).tolist():
-                self._at_origin(state, j)
-                u[j] = z[j]
+            for k in np.flatnonzero(2.0 - b**2 < 4.0 * HELD).tolist():
+                self._at_origin(state, k)
+                u[k] = z[k]
         return self._leave(state, u) | self._join(state, u)
 
     def _at_origin(self, state: State, j: int):
