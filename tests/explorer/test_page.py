@@ -159,7 +159,7 @@ def test_descent_laid_over_the_flow_says_where_they_part(watched):
     data = rf.data.two_points()
     problem = rf.Problem(data, rf.init.balanced(60, 2, log_scale=-14.0, seed=0))
     end = watched.store("over.end")
-    found = rf.compare(problem, 0.4, end)
+    found = rf.compare(problem, rf.Descent(0.4), end)
     assert found.parted is not None
     # The page looks at 240 iterations, `rf.compare` at every one between: it can only be seen later.
     assert found.parted <= watched.store("over.parted") <= found.parted + 0.02 * end

@@ -13,7 +13,7 @@ from collections import OrderedDict
 
 import numpy as np
 
-from reluflow.descent import Descent
+from reluflow.methods import Descent
 from reluflow.solution import Solution
 
 TINY = 1e-300

@@ -42,8 +42,9 @@ class Problem:
                 f"`teacher` and `init` must have one dimension, got {self.teacher.dim} and {self.init.dim}: "
                 f"use `dim={self.teacher.dim}`."
             )
-        inside = dict(rule="in [0, 1]", ok=lambda v: 0.0 <= v <= 1.0, hint="0 is ReLU and 1 is linear")
-        object.__setattr__(self, "slope", number("slope", self.slope, **inside))
+        inside = lambda v: 0.0 <= v <= 1.0
+        slope = number("slope", self.slope, rule="in [0, 1]", ok=inside, hint="0 is ReLU and 1 is linear")
+        object.__setattr__(self, "slope", slope)
         one_of("train", self.train, ("both", "first"))
         if not isinstance(self.law, Gaussian | Sphere | Radial):
             raise TypeError(f"`law` must be a law of rf.single, got {self.law!r}: try `rf.single.Gaussian()`.")

@@ -82,14 +82,9 @@ def sample_run(problem: Problem, n: int, seed: int, times: np.ndarray) -> list[r
     data = rf.Data(x, (np.maximum(z, 0.0) + problem.slope * np.minimum(z, 0.0)) @ b)
     activation = rf.LeakyReLU(problem.slope)
     finite = rf.Problem(data, problem.init, loss="square", reduction="mean", activation=activation, train=problem.train)
-    method = rf.Flow(rtol=1e-7) if n <= EXACT_MOST else _stepped()
+    method = rf.Flow(rtol=1e-7) if n <= EXACT_MOST else rf.SteppedFlow(rtol=STEPPED_RTOL)
     run = rf.solve(finite, method, t1=float(times[-1]))
     return run.at(times)
-
-
-def _stepped():
-    named = getattr(rf, "SteppedFlow", None)
-    return named(rtol=STEPPED_RTOL) if named is not None else rf.Flow(rtol=STEPPED_RTOL, events="stepped")
 
 
 def _flat(params: rf.Params) -> np.ndarray:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.descent import Descent
 from reluflow.init import Params
+from reluflow.methods import Descent
 from reluflow.outcome import Outcome
 from reluflow.population import closed_form
 from reluflow.population._descent import descend

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import time as _time
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from reluflow._checks import by_name, number, shown
-from reluflow.descent import Descent
-from reluflow.flow import Flow
+from reluflow.drive.loop import Progress
+from reluflow.methods import Descent, Flow, Limits, Save, as_bytes
 from reluflow.outcome import Outcome, SolveError
 from reluflow.population._descent import descend
 from reluflow.population.driver import Count, Driver
 from reluflow.population.problem import Problem
 from reluflow.population.solution import Recording, Solution, Stats
 from reluflow.population.state import Coordinates, State
-from reluflow.solve import Limits, Save
 
 NOISE = 10.0  # a loss below (NOISE rtol)^2 of the first counts as 0 where no end is given
 BURST = 4096  # students times iterations between two looks at the clock
-
-
-class Progress(NamedTuple):
-    """How far a run is: the share of its span (None without an end), log t, steps, seconds."""
-
-    fraction: float | None
-    log_t: float
-    steps: int
-    seconds: float
 
 
 @by_name
@@ -57,7 +46,7 @@ def solve(
     coords = Coordinates(problem)
     end = _end(t1, log_t1, method) * coords.time_unit
     tell = _Teller(end, coords.time_unit, limits or Limits(), progress)
-    recording = Recording(max(8, min(save.frames, save.bytes // (8 * (coords.size + 2 * coords.m)))))
+    recording = Recording(max(8, min(save.frames, as_bytes(save.memory) // (8 * (coords.size + 2 * coords.m)))))
     if isinstance(method, Descent):
         outcome, count = _descent(coords, method, end, recording, tell)
     else:
@@ -67,7 +56,7 @@ def solve(
     if save.times is not None and recording.asked is None:
         sol = sol.resampled(save.times)
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
-        raise SolveError(sol)
+        raise SolveError(sol, at=sol.t_end_text)
     return sol
 
 
@@ -142,7 +131,7 @@ class _Teller:
         if self.progress is not None and now - self.told > 0.1:
             self.told = now
             share = t / self.end if np.isfinite(self.end) else None
-            self.progress(Progress(share, float(np.log(t / self.unit)), steps, now - self.began))
+            self.progress(Progress(share, float(np.log(t / self.unit)), steps, 0, now - self.began))
         return None
 
     @property

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from reluflow import init
-from reluflow.descent import Descent
-from reluflow.flow import Flow
+from reluflow.methods import Descent, Flow
 from reluflow.outcome import Outcome
 from reluflow.population._field import Tree
 from reluflow.population.problem import Problem

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from reluflow._checks import by_name
-from reluflow.flow import Flow
+from reluflow.methods import Flow
 from reluflow.population.problem import Problem
 from reluflow.population.solution import Solution
 from reluflow.population.solve import solve

@@ -37,7 +37,7 @@ def compute(*, log_scales, width, dim, seed, rtol):
 
     share = np.linspace(0.0, END, POINTS)
     rows: dict[str, list] = {key: [] for key in ("loss", "gap", "times", "steps", "levels")}
-    teacher = rf.Params(np.eye(dim)[: len(B)], B)
+    teacher = rf.Params(np.eye(dim)[: len(B)], np.array(B))
     predicted, levels = saddles(teacher)
     for log_scale in log_scales:
         signs = np.where(np.arange(width) % 3 == 2, -1.0, 1.0)

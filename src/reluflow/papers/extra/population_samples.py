@@ -25,7 +25,7 @@ def compute(*, sizes, seeds, times, log_scale):
     import reluflow as rf
     from reluflow.population.samples import sample_run
 
-    teacher = rf.Params(np.eye(3)[:2], [1.0, 0.6])
+    teacher = rf.Params(np.eye(3)[:2], np.array([1.0, 0.6]))
     init = rf.init.balanced(6, 3, log_scale=log_scale, seed=0, signs=[1, 1, 1, 1, -1, -1])
     problem = rf.population.Problem(teacher, init)
     found = rf.population.compare(problem, sizes, times[-1], times=times, seeds=seeds)
