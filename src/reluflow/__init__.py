@@ -9,7 +9,7 @@ from reluflow._lazy import lazily
 __version__ = "0.1.0"
 
 # Public names and where they live; each is imported when first used, so that `import reluflow` is fast.
-_MODULES = ("data", "init", "plot", "observe", "papers", "single", "deep", "bias", "torch")
+_MODULES = ("data", "init", "plot", "observe", "papers", "single", "population", "deep", "bias", "torch")
 _NAMES = {
     "Data": "data",
     "Params": "init",
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from reluflow import observe as observe
     from reluflow import papers as papers
     from reluflow import plot as plot
+    from reluflow import population as population
     from reluflow import single as single
     from reluflow import torch as torch
     from reluflow.checking import check as check

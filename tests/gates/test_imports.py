@@ -27,7 +27,7 @@ LAYERS = (
     ("clock", "replay", "solution", "store", "phases", "solve", "experiment", "_schema"),
     ("_early", "_saddles", "limit", "compare"),
     ("observe", "single", "many"),
-    ("deep", "torch"),
+    ("deep", "torch", "population"),
     ("bias",),
     ("papers",),
     ("checking",),
