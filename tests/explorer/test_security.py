@@ -10,10 +10,10 @@ import httpx
 import pytest
 from trust.mutate import spoiled, struck
 
-from reluflow.explorer import spec
-from reluflow.explorer.desk import Desk, Superseded
-from reluflow.explorer.guard import Guard
+from reluflow.explorer import request
 from reluflow.explorer.presets import PRESETS
+from reluflow.explorer.scheduler import Scheduler, Superseded
+from reluflow.explorer.security import Security
 
 POST = {"content-type": "application/json"}
 TWO = {"data": {"kind": "two_points"}, "init": {"kind": "balanced", "width": 6, "log_scale": -10.0, "seed": 0}}
@@ -55,13 +55,17 @@ def test_the_own_host_and_origin_are_answered_under_both_names_of_loopback(addre
 
 
 def test_listening_everywhere_still_refuses_names_that_could_be_rebound():
-    everywhere = Guard(None, "0.0.0.0", 8000)
+    everywhere = Security(None, "0.0.0.0", 8000)
     assert (
-        everywhere.mine("192.168.1.7:8000") and everywhere.mine("[fe80::1]:8000") and everywhere.mine("localhost:8000")
+        everywhere.names_this_server("192.168.1.7:8000")
+        and everywhere.names_this_server("[fe80::1]:8000")
+        and everywhere.names_this_server("localhost:8000")
     )
-    assert not everywhere.mine("evil.example:8000") and not everywhere.mine("192.168.1.7:8001")
-    named = Guard(None, "lab.example", 8000)
-    assert named.mine("lab.example:8000") and not named.mine("192.168.1.7:8000")
+    assert not everywhere.names_this_server("evil.example:8000") and not everywhere.names_this_server(
+        "192.168.1.7:8001"
+    )
+    named = Security(None, "lab.example", 8000)
+    assert named.names_this_server("lab.example:8000") and not named.names_this_server("192.168.1.7:8000")
 
 
 def test_every_answer_carries_a_strict_content_policy(address):
@@ -233,7 +237,7 @@ class Fuzz:
         return tables
 
     def preset(self):
-        found = json.loads(json.dumps(self.rng.choice(PRESETS)["experiment"]))
+        found = json.loads(json.dumps(self.rng.choice([p for p in PRESETS if p["mode"] != "single"])["experiment"]))
         found["init"]["width"] = 4
         return found
 
@@ -241,7 +245,7 @@ class Fuzz:
         """(method, path, keywords)."""
         r, pick = self.rng, self.pick
         roll = r.random()
-        path = r.choice(["api/solve"] * 8 + ["api/toml"] * 2 + ["api/overlay", "api/judge"])
+        path = r.choice(["api/solve"] * 8 + ["api/toml"] * 2 + ["api/overlay", "api/checks", "api/beside", "api/csv"])
         if roll < 0.1:
             body = bytes(r.randrange(256) for _ in range(r.randint(0, 80)))
             return "POST", path, {"content": body, "headers": POST}
@@ -316,24 +320,24 @@ def test_thousands_of_fuzzed_requests_leave_memory_where_it_was(server, count):
 
 @pytest.mark.parametrize("method", [{"kind": "flow", "rtol": 1e-8}, {"kind": "descent", "step": 1e-4}])
 def test_a_run_that_is_no_longer_wanted_stops_after_the_burst_it_is_in(method):
-    desk = Desk()
+    scheduler = Scheduler()
     slow = {"data": {"kind": "random_points", "n": 12, "d": 6, "seed": 1}, "method": method}
     slow["init"] = {"kind": "balanced", "width": 200, "log_scale": -10.0, "seed": 0}
-    ticket, asked = desk.ticket("p", 1), []
+    ticket, asked = scheduler.ticket("p", 1), []
 
     class Counted(type(ticket)):
         @property
         def stale(self):
             asked.append(1)
             if len(asked) == 3:
-                desk.ticket("p", 2)
-            return desk.newest["p"] > 1
+                scheduler.ticket("p", 2)
+            return scheduler.newest["p"] > 1
 
     ticket.__class__ = Counted
     with pytest.raises(Superseded):
-        desk.solved(spec.experiment({**slow, "solve": {"t1": 1e4}}), ticket)
+        scheduler.solved(request.experiment({**slow, "solve": {"t1": 1e4}}), ticket)
     assert len(asked) == 3  # no later than the first look after the newer request came
-    desk.pool.shutdown()
+    scheduler.pool.shutdown()
 
 
 def test_a_newer_request_of_the_same_page_overtakes_an_older_one(address):
