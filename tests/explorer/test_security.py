@@ -1,9 +1,10 @@
 """Who is answered, with what, and what is refused: every refusal is JSON, and nothing else can be reached."""
 
-import asyncio
+import contextlib
 import json
 import random
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -11,6 +12,7 @@ import pytest
 from trust.mutate import spoiled, struck
 
 from reluflow.explorer import request
+from reluflow.explorer.app import make
 from reluflow.explorer.presets import PRESETS
 from reluflow.explorer.scheduler import Scheduler, Superseded
 from reluflow.explorer.security import Security
@@ -245,7 +247,7 @@ class Fuzz:
         """(method, path, keywords)."""
         r, pick = self.rng, self.pick
         roll = r.random()
-        path = r.choice(["api/solve"] * 8 + ["api/toml"] * 2 + ["api/overlay", "api/checks", "api/beside", "api/csv"])
+        path = r.choice(["api/solve"] * 16 + ["api/toml"] * 3 + ["api/overlay", "api/checks", "api/beside", "api/csv"])
         if roll < 0.1:
             body = bytes(r.randrange(256) for _ in range(r.randint(0, 80)))
             return "POST", path, {"content": body, "headers": POST}
@@ -346,7 +348,65 @@ def test_a_newer_request_of_the_same_page_overtakes_an_older_one(address):
         old = pool.submit(
             lambda: httpx.post(address + "api/solve", json={"page": "o", "number": 1, "experiment": slow}, timeout=60)
         )
-        asyncio.run(asyncio.sleep(0.4))
+        time.sleep(0.4)
         new = httpx.post(address + "api/solve", json={"page": "o", "number": 2, "experiment": TWO}, timeout=60)
         assert new.headers["content-type"] == "application/octet-stream"
         assert old.result().json() == {"superseded": True}
+
+
+def test_half_sent_headers_and_bodies_do_not_hold_the_server(server):
+    address, _ = server
+    host, port = address.removeprefix("http://").rstrip("/").split(":")
+    held = [socket.create_connection((host, int(port)), timeout=30) for _ in range(80)]
+    try:
+        for k, line in enumerate(held):
+            line.sendall(b"GET / HTTP/1.1\r\nHost: " if k % 2 else b"")
+        # The server closes each of them (a silent one would run into the socket's time-out) and answers others.
+        for line in held:
+            with contextlib.suppress(ConnectionError):
+                while line.recv(4096):
+                    pass
+    finally:
+        for line in held:
+            line.close()
+    assert httpx.get(address + "api/start").status_code == 200
+
+
+def test_beyond_loopback_a_token_is_needed_once_and_kept_as_a_cookie():
+    from starlette.testclient import TestClient
+
+    app = make(host="0.0.0.0", port=8000, token="secret-word")
+    with TestClient(app, base_url="http://192.168.1.7:8000") as client:
+        for path in ("/", "/api/start", "/page/main.js", "/?token=wrong", "/api/start?token=secret-word"):
+            refused = client.get(path, follow_redirects=False)
+            assert refused.status_code == 403 and "token" in refused.json()["error"]
+        entered = client.get("/?token=secret-word", follow_redirects=False)
+        assert entered.status_code == 303 and "httponly" in entered.headers["set-cookie"].lower()
+        assert client.get("/api/start").status_code == 200
+        body = {"page": "t", "number": 0, "experiment": TWO}
+        solved = client.post("/api/solve", json=body)
+        assert solved.status_code == 200 and solved.headers["content-encoding"] == "gzip"
+        client.cookies.clear()
+        assert client.get("/api/start").status_code == 403
+
+
+def test_files_of_the_page_are_compressed_and_found_again_by_their_tag(address):
+    plain = httpx.get(address + "page/main.js", headers={"accept-encoding": "identity"})
+    small = httpx.get(address + "page/main.js")
+    assert small.headers["content-encoding"] == "gzip" and small.content == plain.content
+    again = httpx.get(address + "page/main.js", headers={"if-none-match": small.headers["etag"]})
+    assert again.status_code == 304 and again.content == b""
+    assert "default-src 'none'" in again.headers["content-security-policy"]
+
+
+def test_the_time_of_an_answer_is_bounded_as_stated(monkeypatch):
+    scheduler = Scheduler()
+    ticket = scheduler.ticket("p", 1)
+    monkeypatch.setattr("reluflow.explorer.scheduler.time.monotonic", lambda: 100.0)
+    ticket.began = 100.0 - request.SECONDS + 0.5
+    ticket.check()
+    ticket.began = 100.0 - request.SECONDS - 0.5
+    with pytest.raises(request.Refused, match=f"more than {request.SECONDS:g} seconds"):
+        ticket.check()
+    assert request.SOLVE_SECONDS < request.SECONDS
+    scheduler.close()

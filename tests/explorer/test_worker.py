@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -12,6 +13,12 @@ from reluflow.explorer.presets import PRESETS
 from reluflow.explorer.supervisor import Supervisor
 
 TWO = request.experiment(PRESETS[0]["experiment"])
+
+
+def finished(scene):
+    """The result of a coroutine, in a thread of its own: the browser's tests keep a loop running in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, scene).result()
 
 
 def small(seed):
@@ -83,7 +90,7 @@ def test_pages_wait_for_each_other_and_findings_are_kept():
         finally:
             await supervisor.stop()
 
-    asyncio.run(scene())
+    finished(scene())
 
 
 def test_a_page_that_moves_on_ends_its_own_checks_and_no_others():
@@ -102,7 +109,7 @@ def test_a_page_that_moves_on_ends_its_own_checks_and_no_others():
             await supervisor.stop()
         return found, after
 
-    found, after = asyncio.run(scene())
+    found, after = finished(scene())
     assert len(found) <= 6 and "done" not in found[-1]
     assert after[: len(found)] == found  # what was found is kept
     assert after[-1] == {"done": True} and "known" in after[2]

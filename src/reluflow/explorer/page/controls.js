@@ -141,7 +141,7 @@ function networkPart() {
 
 function trainingPart() {
   const e = store.experiment, flow = e.method.kind === "flow";
-  const picker = el("select", { id: "loss-kind" }, ...LOSSES.map(([value, text]) => el("option", { value }, text)));
+  const picker = el("select", { id: "loss-kind", "aria-label": "Loss" }, ...LOSSES.map(([value, text]) => el("option", { value }, text)));
   picker.addEventListener("change", () => { e.problem.loss = picker.value; fitLabels(); refresh(); changed(false); });
   onRefresh(() => { picker.value = e.problem.loss; });
   const parts = [

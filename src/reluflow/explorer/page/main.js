@@ -174,6 +174,7 @@ function open(state) {
 function embedded(query) {
   const views = query.get("embed");
   if (views === null) return false;
+  if (views === "story") return figure(query);
   store.only = views.split(",").filter((id) => cards.VIEWS.some((v) => v.id === id));
   if (!store.only.length) store.only = ["neurons", "learned"];
   document.body.classList.add("embed");
@@ -202,6 +203,20 @@ function embedded(query) {
       player.playTo(to);
     }, { threshold: 0.6 }).observe($("views"));
   }
+  return true;
+}
+
+// ?embed=story&story=saddles&step=2 is a figure of an article: one step of a story, without its text. The page around it sends
+// {reluflow: {story, step}} to go on.
+function figure(query) {
+  document.body.classList.add("embed");
+  setTheme(query.get("theme") === "dark" ? "dark" : "light");
+  const go = (story, step) => { if (guide.titles().some((s) => s.id === story)) guide.start(story, Math.max(0, Number(step) || 0)); };
+  addEventListener("message", ({ source, data }) => {
+    if (source === parent && data?.reluflow) go(data.reluflow.story, data.reluflow.step);
+  });
+  store.preset = null;
+  go(query.get("story"), query.get("step"));
   return true;
 }
 

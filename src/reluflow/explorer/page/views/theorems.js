@@ -17,11 +17,12 @@ const PAPERS = {
   lee2023: ["Lee, Sim, Ye 2023", "https://arxiv.org/abs/2209.13394"],
   extra: ["found with reluflow", null],
 };
+const SHORT = { boursier2022: "Boursier et al.", min2024: "Min et al.", kou2023: "Kou et al.", lee2023: "Lee et al.", extra: "reluflow" };
 const KIND = {
   holds: "holds", "holds within slack": "holds", violated: "violated", unmeasured: "unknown", unfinished: "unknown",
   "consistent so far": "apart", "constant fitted": "apart",
 };
-const ORDER = ["violated", "holds", "consistent so far", "constant fitted", "unmeasured", "does not apply"];
+const ORDER = ["violated", "holds", "consistent so far", "constant fitted", "unmeasured", "not met", "does not apply"];
 const open = new Set();
 
 export const hint = () => {
@@ -44,7 +45,7 @@ export const line = () => (store.recorded && !store.known ? "" : store.checking 
 export function verdict(report) {
   const all = report.claims.map((c) => c.verdict);
   if (!report.applies) return ["unknown", "does not apply"];
-  if (all.includes("violated")) return ["violated", "violated"];
+  if (all.includes("violated")) return /\.assumption/.test(report.name) ? ["unknown", "not met"] : ["violated", "violated"];
   if (all.every((v) => v === "unmeasured")) return ["unknown", "unmeasured"];
   if (all.some((v) => KIND[v] === "holds")) return ["holds", all.includes("holds within slack") ? "holds within slack" : "holds"];
   return ["apart", all.find((v) => KIND[v] === "apart") ?? "unmeasured"];
@@ -59,12 +60,13 @@ export function fill(hold) {
     const again = store.checking || store.recorded ? null : el("button", { type: "button", onclick: check }, "Go on");
     parts.unshift(el("p", { class: "empty", role: "status" }, text, " ", again));
   } else if (!parts.length) {
-    parts.push(el("p", { class: "empty" }, store.recorded ? "A recorded run is not checked." : "No theorem is about a run like this."));
+    parts.push(el("p", { class: "empty" }, store.recorded ? "A recorded run is not checked."
+      : store.known === null ? "In this copy of the page the runs of the first seed are checked." : "No theorem is about a run like this."));
   }
   parts.push(...folded("unfinished", "not finished", store.reports.filter((r) => r.unfinished), (r) => r.unfinished));
   parts.push(...folded("missing", "not about a run like this", store.reports.filter((r) => r.missing), (r) => r.missing));
   const top = hold.firstChild?.scrollTop ?? 0;
-  hold.replaceChildren(el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Theorems" }, ...parts));
+  hold.replaceChildren(el("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": "List of theorems" }, ...parts));
   hold.firstChild.scrollTop = top;
 }
 
@@ -94,16 +96,16 @@ const met = (h) => KIND[h.verdict] === "holds";
 
 // The verdict as a sentence; where a theorem does not apply, the hypothesis that fails comes first.
 export function sentence(report, result, word) {
-  const name = nice(result), about = plain(report.title);
+  const name = `${nice(result)} (${SHORT[report.name.split(".")[0]] ?? "extra"})`, about = plain(report.title);
   if (word === "does not apply") {
     const h = report.hypotheses.find((x) => !met(x));
     const value = h.verdict === "unmeasured" ? "could not be measured"
       : `is ${num(h.measured, h.log)}, needs ${h.relation} ${num(h.bound, h.log)}`;
     return `${name} does not apply: ${h.text} ${value}. (${about})`;
   }
-  if (word === "violated") {
+  if (word === "violated" || word === "not met") {
     const c = report.claims.find((x) => x.verdict === "violated");
-    return `${name} is violated: ${c.text} is ${num(c.measured, c.log)}, not ${c.relation} ${num(c.bound, c.log)}. (${about})`;
+    return `${name} is ${word}: ${c.text} is ${num(c.measured, c.log)}, not ${c.relation} ${num(c.bound, c.log)}. (${about})`;
   }
   return `${name}: ${about}.`;
 }
