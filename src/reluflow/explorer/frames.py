@@ -207,15 +207,22 @@ def ranks(s: States) -> np.ndarray:
     The largest norm is scaled out first; a group without neurons has rank 0.
     """
     found = np.zeros((len(s), 3), np.float32)
-    for column, mine in enumerate((np.ones(s.sign.shape, bool), s.sign > 0, s.sign < 0)):
-        logs = np.where(mine, s.log_w, -np.inf)
-        top = np.max(logs, axis=1)
-        some = np.isfinite(top)
-        size = np.exp(logs[some] - top[some, None])
-        w = s.unit[some] * size[..., None]
-        gram = w @ np.swapaxes(w, 1, 2) if w.shape[1] < w.shape[2] else np.swapaxes(w, 1, 2) @ w
-        found[some, column] = np.sum(size**2, axis=1) / np.maximum(np.linalg.eigvalsh(gram)[:, -1], TINY)
+    for column, mine in enumerate((None, s.sign > 0, s.sign < 0)):
+        logs = s.log_w if mine is None else np.where(mine, s.log_w, -np.inf)
+        top = np.max(logs, axis=1, keepdims=True)
+        size = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
+        found[:, column] = np.sum(size**2, axis=1) / np.maximum(largest(s.unit * size[..., None]), TINY)
     return found
+
+
+def largest(w: np.ndarray) -> np.ndarray:
+    """The square of the largest singular value of every matrix of a stack."""
+    if w.shape[2] == 2:
+        x, y = w[..., 0], w[..., 1]
+        a, b, c = np.sum(x * x, axis=1), np.sum(x * y, axis=1), np.sum(y * y, axis=1)
+        return 0.5 * (a + c + np.hypot(a - c, 2 * b))
+    other = np.swapaxes(w, 1, 2)
+    return np.linalg.eigvalsh(w @ other if w.shape[1] < w.shape[2] else other @ w)[:, -1]
 
 
 def margins(s: States, problem) -> np.ndarray:
@@ -226,17 +233,11 @@ def margins(s: States, problem) -> np.ndarray:
     both = problem.train == "both"
     top = np.max(np.maximum(s.log_w, s.log_a) if both else s.log_w, axis=1)[:, None]
     w, a = np.exp(s.log_w - top), np.exp(s.log_a - (top if both else 0.0))
-    slope = problem.activation.slope
-    found = np.empty(s.outputs.shape, np.float32)
-    for k in range(len(s)):
-        z = s.unit[k] @ problem.data.x.T
-        z = np.where(z > 0, z, slope * z)
-        found[k] = (
-            problem.data.y
-            * ((s.sign[k] * w[k] * a[k]) @ z)
-            / (np.sum(w[k] ** 2 + a[k] ** 2) if both else np.sqrt(np.sum(w[k] ** 2)))
-        )
-    return found
+    norm = np.sum(w**2 + a**2, axis=1) if both else np.sqrt(np.sum(w**2, axis=1))
+    z = s.unit @ problem.data.x.T
+    z = np.where(z > 0, z, problem.activation.slope * z)
+    f = np.einsum("fm,fmn->fn", s.sign * w * a, z)
+    return (problem.data.y * f / norm[:, None]).astype(np.float32)
 
 
 def picture(

@@ -90,7 +90,7 @@ def picture(table: Any, *, draft: bool = False, frames: int = FRAMES) -> tuple[d
         "log_w": log_w[:, None],
         "log_a": log_a[:, None],
         "sign": np.ones((count, 1), np.int8),
-        "bits": (direction[:, :1, None] > 0).astype(np.uint8),
+        "bits": np.ones((count, 1, 1), np.uint8),  # no data, so no boundary
         "cosine": direction[:, :1].astype(np.float32),
         "phi": phi,
         "theta": theta,

@@ -60,8 +60,10 @@ export function fill(hold) {
     const again = store.checking || store.recorded ? null : el("button", { type: "button", onclick: check }, "Go on");
     parts.unshift(el("p", { class: "empty", role: "status" }, text, " ", again));
   } else if (!parts.length) {
-    parts.push(el("p", { class: "empty" }, store.recorded ? "A recorded run is not checked."
-      : store.known === null ? "In this copy of the page the runs of the first seed are checked." : "No theorem is about a run like this."));
+    const text = store.recorded ? "A recorded run is not checked."
+      : store.known === null ? "In this copy of the page only the runs of the first seed are checked."
+        : "No theorem is about a run like this.";
+    parts.push(el("p", { class: "empty" }, text));
   }
   parts.push(...folded("unfinished", "not finished", store.reports.filter((r) => r.unfinished), (r) => r.unfinished));
   parts.push(...folded("missing", "not about a run like this", store.reports.filter((r) => r.missing), (r) => r.missing));
