@@ -9,7 +9,7 @@ const REST = 400, PATIENCE = 600; // milliseconds
 
 const snapshot = () => copy({ experiment: store.experiment, preset: store.preset, mode: store.mode });
 
-// The experiment has changed: `moving` while a hand is on it.
+// The experiment has changed; `moving` while a slider or a point is being dragged.
 export function changed(moving = false) {
   if (!store.live || store.recorded) return;
   clearTimeout(rest);
@@ -25,7 +25,7 @@ export function changed(moving = false) {
   } else whole();
 }
 
-// The hand rests: the whole run, once the draft that is on its way has been seen.
+// After the last change: the whole run, once the draft that is on its way has been drawn.
 function settle() {
   if (running?.quick) rest = setTimeout(settle, 50);
   else whole();

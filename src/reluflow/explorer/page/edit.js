@@ -1,4 +1,4 @@
-// Data by hand: add, drag, delete, label; and from a CSV file.
+// Editing the data: add, drag, delete, relabel points; read a CSV file.
 
 import { changed, csv, note } from "./api.js";
 import { copy, store, tell } from "./store.js";

@@ -46,7 +46,7 @@ export function slider(sym, name, text, { get, set, to, from, id, path, show = (
       range.value = list.findIndex((v) => Math.abs(from(v) - from(get())) < 1e-9);
       range.disabled = typed.disabled = list.length < 2;
     } else {
-      // The hand on the slider decides where it is, unless the value is another.
+      // A slider that is being dragged stays where it is, unless its value was changed elsewhere.
       const own = document.activeElement === range && Math.abs(held() - get()) <= 1e-9 * Math.abs(get());
       if (!own) range.value = Math.max(0, Math.min(1, from(get())));
     }

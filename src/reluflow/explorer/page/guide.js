@@ -2,7 +2,7 @@
 
 import { $, el } from "./dom.js";
 import { changed, overlay, beside } from "./api.js";
-import { put } from "./backend.js";
+import { isStatic, put } from "./backend.js";
 import { refresh } from "./fields.js";
 import { fromLog, g } from "./format.js";
 import { seek, stop } from "./player.js";
@@ -31,6 +31,10 @@ export function choose() {
       + "phases" })] : [];
   box.replaceChildren(el("h2", { id: "stories-title" }, "Stories"), el("div", { class: "stack" }, ...list.map(button), ...mine),
     el("form", { method: "dialog", class: "row" }, el("button", {}, "Close")));
+  // In a site built by `make site` the article lies beside the explorer.
+  if (isStatic()) fetch("../article.html", { method: "HEAD" }).then((reply) => {
+    if (reply.ok) box.querySelector(".stack").after(el("p", {}, el("a", { href: "../article.html" }, "Read all of them as an article")));
+  }).catch(() => {});
   box.showModal();
 }
 

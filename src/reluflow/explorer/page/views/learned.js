@@ -84,7 +84,7 @@ function fitted(run) {
   return (run.fitted = { x, y: [Math.max(lo, mid - most / 2), Math.min(hi, mid + most / 2)] });
 }
 
-// What is shown: what a hand holds still, what was zoomed to, or all.
+// What is shown: the same as before while a point is dragged, what was zoomed to, or everything.
 function extent(run, whole) {
   return held ?? store.zoom ?? whole(run);
 }
