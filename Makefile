@@ -15,7 +15,7 @@ export PYTHON RELUFLOW_EXTRAS RELUFLOW_DATA
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test exhaustive coverage lint format docs site bench venv lock clean distclean
+.PHONY: help demo test gate exhaustive coverage lint format docs site bench venv lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/    make \1\t\2/p' Makefile | expand -t 24
@@ -25,11 +25,13 @@ demo: $(READY) ## set up, follow one network from e^-100000 to its limit, draw i
 
 test: .venv/.project-stamp ## set up, check the style and the types, run the tests
 	@echo "compiling the kernels, if they changed (about a minute); style and types meanwhile"
-	@$(BIN)/python scripts/compile.py flow & flow=$$!; \
-	$(BIN)/python scripts/compile.py windows descent & others=$$!; \
-	$(MAKE) --no-print-directory lint || { kill $$flow $$others 2>/dev/null; exit 1; }; \
-	wait $$flow && wait $$others
+	@$(BIN)/python scripts/compile.py & kernels=$$!; \
+	$(MAKE) --no-print-directory lint || { kill $$kernels 2>/dev/null; exit 1; }; \
+	wait $$kernels
 	@$(BIN)/pytest -q -n 2
+
+gate: $(TOOLS) ## compare the engine's results bit for bit with those stored for this machine
+	@$(BIN)/python tests/gates/bits.py
 
 exhaustive: $(TOOLS) ## run the full counts behind every claim (long)
 	@RELUFLOW_EXHAUSTIVE=1 $(BIN)/pytest -q -n 2 -m exhaustive

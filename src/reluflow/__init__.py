@@ -16,16 +16,17 @@ _NAMES = {
     "Problem": "problem",
     "ReLU": "problem",
     "LeakyReLU": "problem",
-    "Flow": "flow",
-    "Descent": "descent",
+    "Flow": "methods",
+    "SteppedFlow": "methods",
+    "Descent": "methods",
     "compare": "compare",
     "limit": "limit",
     "Solution": "solution",
     "Outcome": "outcome",
     "SolveError": "outcome",
     "solve": "solve",
-    "Save": "solve",
-    "Limits": "solve",
+    "Save": "methods",
+    "Limits": "methods",
     "Experiment": "experiment",
     "ExperimentError": "experiment",
     "load": "store",
@@ -59,22 +60,23 @@ if TYPE_CHECKING:
     from reluflow.claim import Report as Report
     from reluflow.compare import compare as compare
     from reluflow.data import Data as Data
-    from reluflow.descent import Descent as Descent
     from reluflow.experiment import Experiment as Experiment
     from reluflow.experiment import ExperimentError as ExperimentError
     from reluflow.explorer import show as show
-    from reluflow.flow import Flow as Flow
     from reluflow.init import Params as Params
     from reluflow.limit import limit as limit
     from reluflow.many import solve_many as solve_many
+    from reluflow.methods import Descent as Descent
+    from reluflow.methods import Flow as Flow
+    from reluflow.methods import Limits as Limits
+    from reluflow.methods import Save as Save
+    from reluflow.methods import SteppedFlow as SteppedFlow
     from reluflow.outcome import Outcome as Outcome
     from reluflow.outcome import SolveError as SolveError
     from reluflow.problem import LeakyReLU as LeakyReLU
     from reluflow.problem import Problem as Problem
     from reluflow.problem import ReLU as ReLU
     from reluflow.solution import Solution as Solution
-    from reluflow.solve import Limits as Limits
-    from reluflow.solve import Save as Save
     from reluflow.solve import solve as solve
     from reluflow.store import load as load
     from reluflow.sweep import sweep as sweep

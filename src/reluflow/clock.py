@@ -1,4 +1,4 @@
-"""What a run counts its time in: t for the square loss, log(1 + t) for exponential tails, iterations for descent."""
+"""The internal clock of a run: t for the square loss, log(1 + t) for exponential tails, iterations for descent."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.descent import Descent
+from reluflow.methods import Descent, Method
+from reluflow.problem import Problem
 
 
 class Plain(NamedTuple):
     """t itself."""
 
-    def of(self, t):
+    def of(self, t: float | np.ndarray) -> np.ndarray:
         return np.asarray(t, float)
 
-    def of_log(self, log_t):
+    def of_log(self, log_t: float | np.ndarray) -> np.ndarray:
         return np.exp(log_t)
 
-    def times(self, clock):
+    def times(self, clock: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(t, log t) of clock values."""
         clock = np.asarray(clock, float)
         with np.errstate(divide="ignore"):
@@ -28,13 +29,13 @@ class Plain(NamedTuple):
 class Logarithmic(NamedTuple):
     """log(1 + t)."""
 
-    def of(self, t):
+    def of(self, t: float | np.ndarray) -> np.ndarray:
         return np.log1p(t)
 
-    def of_log(self, log_t):
+    def of_log(self, log_t: float | np.ndarray) -> np.ndarray:
         return np.logaddexp(0.0, log_t)
 
-    def times(self, clock):
+    def times(self, clock: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(t, log t) of clock values."""
         clock = np.asarray(clock, float)
         with np.errstate(divide="ignore", over="ignore"):
@@ -47,20 +48,23 @@ class Iterations(NamedTuple):
 
     method: Descent
 
-    def of(self, t):
+    def of(self, t: float | np.ndarray) -> np.ndarray:
         return self.method.iteration(t)
 
-    def of_log(self, log_t):
+    def of_log(self, log_t: float | np.ndarray) -> np.ndarray:
         return self.method.iteration(np.exp(log_t))
 
-    def times(self, clock):
+    def times(self, clock: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(t, log t) of clock values."""
         t = np.asarray(clock, float) * self.method.step
         with np.errstate(divide="ignore"):
             return t, np.log(t)
 
 
-def clock_for(problem, method):
+Clock = Plain | Logarithmic | Iterations
+
+
+def clock_for(problem: Problem, method: Method | None) -> Clock:
     """The clock of a run of `problem` by `method`."""
     if isinstance(method, Descent):
         return Iterations(method)

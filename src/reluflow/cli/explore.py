@@ -1,4 +1,4 @@
-"""`reluflow explore`: the page in the browser."""
+"""`reluflow explore`: the interactive page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ File = Annotated[
 ]
 Port = Annotated[int, typer.Option("--port", metavar="N", help="The port; 0 takes a free one.")]
 Host = Annotated[
-    str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; other than loopback, others can use it too.")
+    str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on; beyond loopback, others can use it.")
 ]
 Export = Annotated[
     Path | None,
@@ -30,7 +30,7 @@ Open = Annotated[bool, typer.Option("--open/--no-open", help="Open the browser."
 def register(app: typer.Typer) -> None:
     app.command(
         "explore",
-        help="Watch a network learn in the browser, and change everything.\n\n[bold]Example[/bold]\n\n"
+        help="Watch a network learn in the browser, interactively.\n\n[bold]Example[/bold]\n\n"
         "    reluflow explore\n\n    reluflow explore my.toml\n\n    reluflow explore runs/small --no-open\n\n"
         "    reluflow explore --export site",
     )(explore)
@@ -47,7 +47,7 @@ def explore(
         return
 
     if not 0 <= port < 65536:
-        raise ValueError(f"`--port` must lie in 0..65535, got {port}: leave it out for a free one.")
+        raise ValueError(f"`--port` must lie in 0..65535, got {port}: omit it for a free port.")
     start, recorded = opening(file) if file is not None else (None, None)
     console = _show.console()
 
@@ -55,7 +55,7 @@ def explore(
         console.print(f"[bold]reluflow explorer[/bold]  {address}", soft_wrap=True)
         if host not in ("127.0.0.1", "localhost", "::1"):
             console.print(
-                "[yellow]Others in this network can use it with this address, which holds its token.[/yellow]"
+                "[yellow]Others on this network can reach this page with this address and its token.[/yellow]"
             )
         console.print("[dim]Stop it with Ctrl-C.[/dim]")
         if open_:

@@ -14,8 +14,6 @@ from collections import OrderedDict
 
 import numpy as np
 
-from reluflow.observe._view import View, view
-
 TINY = 1e-300
 OFF, ON, SLIDING = 0, 1, 2
 DRAFT_FRAMES = 96  # of a draft: the run's own, since following it again costs as much as a draft itself
@@ -34,18 +32,17 @@ class States:
 
     COLUMNS = ("t", "log_t", "unit", "log_w", "log_a", "sign", "log_loss", "outputs", "bits")
 
-    def __init__(self, seen: View, keep=slice(None)):
-        self.t, self.log_t = seen.t[keep], seen.log_t[keep]
-        w, a, scale = seen.w[keep], seen.a[keep], seen.log_scale[keep]
+    def __init__(self, seen, slope: float):
+        """From the columns of `sol.frames` or `sol.moments(...)`."""
+        self.t, self.log_t = seen.t, seen.log_t
+        w, a, scale = seen.w, seen.a, seen.log_scale
         size = np.maximum(np.linalg.norm(w, axis=-1), TINY)
         self.unit = w / size[..., None]
         self.log_w = scale + np.log(size)
         self.log_a = scale + np.log(np.maximum(np.abs(a), TINY))
         self.sign = np.sign(a).astype(np.int8)
-        self.log_loss, self.outputs = seen.log_loss[keep], seen.outputs[keep]
-        bits, slope = seen.bits_of(keep), seen.problem.activation.slope
-        state = np.where(bits > slope, ON, OFF)
-        self.bits = np.where((bits > slope) & (bits < 1.0), SLIDING, state).astype(np.uint8)  # (frames, width, n)
+        self.log_loss, self.outputs = seen.log_loss, seen.outputs
+        self.bits = np.where(seen.sliding, SLIDING, seen.bits > slope).astype(np.uint8)  # OFF, ON, SLIDING
 
     def joined(self, other: States) -> States:
         """Both, in order of time; nothing is computed again."""
@@ -82,23 +79,22 @@ def activity(s: States) -> np.ndarray:
 
 def refined(sol, most: int, more: int, also=()) -> States:
     """The run's own frames, at most `most`, those at times `log t` in `also`, and up to `more` where much happens."""
-    own = view(sol)
-    keep: slice | np.ndarray = slice(None)
+    own, slope = sol.frames, sol.problem.activation.slope
     if len(own) > most:
-        keep = np.unique(np.linspace(0, len(own) - 1, most).astype(int))
-    states = States(own, keep)
+        own = own[np.unique(np.linspace(0, len(own) - 1, most).astype(int))]
+    states = States(own, slope)
     if len(states) < 2:
         return states
     descent = is_descent(sol)
     step = float(sol.method.step) if descent else None
     extra = fresh(np.asarray(also, float), states, step)
     if len(extra):
-        states = states.joined(States(View(sol, log_t=extra)))
+        states = states.joined(States(sol.moments(log_t=extra), slope))
     rounds = ROUNDS["descent" if descent else "flow"] if more else 0
     for _ in range(rounds):
         wanted = fresh(between(states, more // rounds), states, step)
         if len(wanted):
-            states = states.joined(States(View(sol, log_t=wanted)))
+            states = states.joined(States(sol.moments(log_t=wanted), slope))
     return states
 
 

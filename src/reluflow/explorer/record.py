@@ -24,16 +24,15 @@ def record() -> bytes:
     from reluflow.explorer import encoding
     from reluflow.explorer.frames import States, activity, picture
     from reluflow.explorer.worker import phases
-    from reluflow.observe._view import view
 
     data = rf.data.mnist(pair=(0, 1), size=SIZE, centre=True, seed=0)
     init = rf.init.gaussian(WIDTH, data.d, log_scale=float(np.log(1e-6)), seed=0)
     problem = rf.Problem(data, init, loss="exponential", reduction="mean")
     sol = rf.solve(problem, rf.Descent(step=STEP), t1=STEP * ITERATIONS, save=rf.Save(frames=800, memory="512 MiB"))
-    seen = view(sol)
-    event = np.concatenate([[0.0], np.cumsum(activity(States(seen)))])
+    seen = sol.frames
+    event = np.concatenate([[0.0], np.cumsum(activity(States(seen, 0.0)))])
     keep = np.unique(np.searchsorted(event, np.linspace(0.0, event[-1], FRAMES)).clip(0, len(seen) - 1))
-    states = States(seen, keep)
+    states = States(seen[keep], 0.0)
     header, arrays = picture(sol, states=states)
     few = chosen(data.y)
     for name, axis in (("outputs", 1), ("y", 0), ("xy", 0), ("bits", 2), ("margin", 1)):

@@ -13,7 +13,7 @@ export { refresh };
 
 const LOSSES = [
   ["square", "square  ½(f − y)²"], ["logistic", "logistic  log(1 + e^−yf)"],
-  ["logistic2", "logistic, doubled"], ["exponential", "exponential  e^−yf"],
+  ["logistic2", "logistic, doubled"], ["exponential", "exponential  e^−yf"], ["hinge2", "squared hinge  ½max(0, 1 − yf)²"],
 ];
 const TOOLS = {
   plane: [
