@@ -15,7 +15,7 @@ export PYTHON RELUFLOW_EXTRAS RELUFLOW_DATA
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test gate exhaustive coverage lint format docs bench venv lock clean distclean
+.PHONY: help demo test gate exhaustive coverage lint format docs site bench venv lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/    make \1\t\2/p' Makefile | expand -t 24
@@ -51,6 +51,11 @@ format: .venv/.dev-stamp ## rewrite the source in the project's style
 docs: $(READY) .venv/.extras-stamp ## build the documentation in docs/_build/html
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
+site: $(READY) .venv/.extras-stamp ## build documentation, article and explorer in site/, for any web server
+	@rm -rf site
+	@$(BIN)/sphinx-build -q -W --keep-going -t site -d docs/_build/site -b html docs site
+	@$(BIN)/reluflow explore --export site/explorer
+
 bench: $(READY) ## measure against the named peers
 	@$(BIN)/reluflow bench
 
@@ -60,7 +65,7 @@ lock: ## recompile the pinned requirements (needs uv)
 	@scripts/lock.sh
 
 clean: ## remove caches and built files
-	@rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build
+	@rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build site
 	@find src tests benchmarks examples docs scripts -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## the same, and .venv

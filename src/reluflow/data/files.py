@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import os
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -22,28 +24,39 @@ NAME = 1000  # characters of a name
 def from_csv(path, label=None, delimiter: str = ",") -> Data:
     """Read one row per line; blank lines and lines that start with # are skipped.
 
-    The first line is a header when one of its cells is not a number. `label` is the label's column, by its header or
+    The first line is a header when none of its cells is a number. `label` is the label's column, by its header or
     by its number from 0 (-1 is the last); by default it is the column called y, or the last one.
     """
     path = _existing(path)
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"\0':
         raise ValueError(f'`delimiter` must be one character, got {shown(delimiter)}: try "," or ";".')
-    header: list[str] | None = None
-    rows: list[list[float]] = []
     try:
         with open(path, newline="", encoding="utf-8-sig") as handle:
-            reader = csv.reader(handle, delimiter=delimiter)
-            for cells in reader:
-                if not cells or cells[0].lstrip().startswith("#") or all(not c.strip() for c in cells):
-                    continue
-                if header is None and not rows and not all(_is_number(c) for c in cells):
-                    header = [c.strip() for c in cells]
-                    continue
-                width = len(header) if header else len(rows[0]) if rows else len(cells)
-                rows.append(_numbers(path, reader.line_num, cells, width, delimiter))
-    except (UnicodeDecodeError, csv.Error, OSError) as error:
-        why = plainly(str(error), 200)
-        raise ValueError(f"{_called(path)} must be a CSV file in UTF-8, got {why}: save it as plain text.") from None
+            return _from_lines(handle, path, label, delimiter)
+    except (UnicodeDecodeError, OSError) as error:
+        raise _not_csv(path, error) from None
+
+
+def from_csv_text(text: str, name: str = "data.csv", label=None, delimiter: str = ",") -> Data:
+    """The same from the text of a file called `name`."""
+    return _from_lines(io.StringIO(text.removeprefix("\ufeff"), newline=""), Path(name), label, delimiter)
+
+
+def _from_lines(lines: Iterable[str], path: Path, label, delimiter: str) -> Data:
+    header: list[str] | None = None
+    rows: list[list[float]] = []
+    reader = csv.reader(lines, delimiter=delimiter)
+    try:
+        for cells in reader:
+            if not cells or cells[0].lstrip().startswith("#") or all(not c.strip() for c in cells):
+                continue
+            if header is None and not rows and not all(_is_number(c) for c in cells):
+                header = _header(path, reader.line_num, cells, delimiter)
+                continue
+            width = len(header) if header else len(rows[0]) if rows else len(cells)
+            rows.append(_numbers(path, reader.line_num, cells, width, delimiter))
+    except csv.Error as error:
+        raise _not_csv(path, error) from None
     if not rows:
         raise ValueError(
             f"{_called(path)} must hold at least one line of numbers, got none: one row per line, label included."
@@ -51,6 +64,24 @@ def from_csv(path, label=None, delimiter: str = ",") -> Data:
     table = np.array(rows)
     column = _label_column(path, label, header, table.shape[1])
     return Data(np.delete(table, column, axis=1), table[:, column], name=path.stem)
+
+
+def _not_csv(path: Path, error: Exception) -> ValueError:
+    why = plainly(str(error), 200)
+    return ValueError(f"{_called(path)} must be a CSV file in UTF-8, got {why}: save it as plain text.")
+
+
+def _header(path: Path, line: int, cells: list[str], delimiter: str) -> list[str]:
+    """The names of the columns; a first line that is neither all names nor all numbers is refused."""
+    for k, cell in enumerate(cells):
+        if _is_number(cell):
+            other = next(c for c in cells if not _is_number(c))
+            raise ValueError(
+                f"The first line of {_called(path)} must hold names or numbers, not both, got {shown(other.strip())} "
+                f"beside {shown(cell.strip())} in column {k + 1} of line {line}: repair that line "
+                f"(cells end at {delimiter!r})."
+            )
+    return [c.strip() for c in cells]
 
 
 def _existing(path) -> Path:

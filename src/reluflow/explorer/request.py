@@ -1,7 +1,7 @@
-"""From what the page sends to an `rf.Experiment`, bounded before anything large is made.
+"""Requests of the page as an `rf.Experiment`, with sizes bounded before anything large is allocated.
 
 The page's state is the experiment itself: tables `data`, `init`, `problem`, `method`, `solve` of keyword arguments.
-Data that live in files, and what a run keeps or when it gives up, are not the page's to say.
+Data files, the storage of a run and its limits cannot be chosen by the page.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ ITERATIONS = 400_000
 DRAFT_ITERATIONS = 20_000
 STEPS, DRAFT_STEPS = 40_000, 500
 DRAFT_RTOL = 1e-5
-SECONDS = 8.0
+SECONDS = 8.0  # for one answer, of which
+SOLVE_SECONDS = 5.0  # for the run itself
 BODY = 256 * 1024
 DEPTH = 12
 
@@ -114,7 +115,7 @@ def _bounded(tables: Any) -> dict:
             raise Refused(f"`{name}.kind` must be one of {', '.join(kinds)} here.")
     for key in found["solve"]:
         if key not in ("t1", "log_t1"):
-            raise Refused(f"`solve.{key}` is not the page's to say.")
+            raise Refused(f"`solve.{key}` cannot be set by the page.")
     found["init"].pop("dim", None)
     width = _whole("init.width", found["init"].get("width"), MOST["width"])
     data = found["data"]
@@ -153,10 +154,10 @@ def _sizes(n: int, d: int, width: int) -> None:
 
 
 def end_time(problem, found, asked: dict) -> dict:
-    """The end time asked for; where none is given and one is needed, a round one by which the story is told.
+    """The end time asked for; where none is given and one is needed, a round one by which the loss has fallen.
 
     A neuron grows from e^-ell to 1 in about ell / rate, rate the fastest of the slower class. The square loss needs no
-    end: it runs until nothing moves. Descent takes no more iterations than the explorer has time for.
+    end: it runs until the flow converges. Descent takes no more iterations than the explorer allows.
     """
     descent = found["method.kind"] == "descent"
     given = {k: v for k, v in asked.items() if v is not None}
@@ -173,7 +174,7 @@ def end_time(problem, found, asked: dict) -> dict:
 
 
 def class_rates(problem) -> dict[float, float]:
-    """|D_s| for s = +1, -1: the pull of the points a neuron of sign s is drawn to, at f = 0."""
+    """|D_s| for s = +1, -1: the gradient of the points of class s, at f = 0."""
     x, y = problem.data.x, problem.data.y
     drive = LOSSES[problem.loss].force(y, np.zeros_like(y))
     found = {}

@@ -1,7 +1,7 @@
-"""One run at a time, the newest request of a page first: whoever is overtaken stops.
+"""Requests of the pages, solved one at a time: a newer request of the same page cancels an older one.
 
 Every page has an id and counts its requests. A run reads its limits after every burst of steps, of 40 ms or so, and
-these ask the ticket: when its page has asked for something newer, it raises `Superseded` and the thread is free.
+`CancellableLimits` raises `Superseded` when the page has sent a newer request, which frees the thread.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 
-from reluflow.explorer.spec import SECONDS, Refused
-from reluflow.solve import Limits
+import numpy as np
+
+from reluflow.explorer.request import SECONDS, SOLVE_SECONDS, Refused
 
 PAGES = 64  # page ids remembered
 KEPT = 4  # solutions kept for the next question about them
@@ -24,42 +25,45 @@ class Superseded(Exception):
 
 
 class Ticket:
-    def __init__(self, desk: Desk, page: str, number: int):
-        self.desk, self.page, self.number = desk, page, number
+    """One request of a page: when its work began, and whether a newer one has come."""
+
+    def __init__(self, scheduler: Scheduler, page: str, number: int):
+        self.scheduler, self.page, self.number = scheduler, page, number
         self.began: float | None = None
 
     @property
     def stale(self) -> bool:
-        return self.desk.newest.get(self.page, self.number) > self.number
+        return self.scheduler.newest.get(self.page, self.number) > self.number
 
     def check(self, *_) -> None:
         if self.stale:
             raise Superseded
-        if self.began is not None and time.monotonic() - self.began > 2 * SECONDS:
+        if self.began is not None and time.monotonic() - self.began > SECONDS:
             raise Refused(f"This takes more than {SECONDS:g} seconds: make it smaller, or use `rf.solve`.")
 
 
-class Wanted:
-    """The limits of a run whose answer may no longer be wanted: to read them is to ask."""
-
-    events = Limits.events
+class CancellableLimits:
+    """The limits of a run; reading them raises `Superseded` when the request has been replaced by a newer one."""
 
     def __init__(self, ticket: Ticket, steps: int):
-        self.ticket, self.steps = ticket, steps
+        import reluflow as rf
+
+        self.ticket, self.steps, self.events = ticket, steps, rf.Limits().events
 
     @property
     def seconds(self) -> float:
         self.ticket.check()
-        return SECONDS
+        return SOLVE_SECONDS
 
 
-class Desk:
-    """Tickets, the one thread that solves, and the last few solutions."""
+class Scheduler:
+    """The newest request of every page, the one thread that solves, and the last few solutions."""
 
     def __init__(self):
         self.newest: OrderedDict[str, int] = OrderedDict()
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="reluflow-explorer")
         self.kept: OrderedDict[str, object] = OrderedDict()
+        self.moments: OrderedDict[str, np.ndarray] = OrderedDict()  # log t of the frames sent, by experiment
         self.waiting = 0
 
     def ticket(self, page, number) -> Ticket:
@@ -93,12 +97,20 @@ class Desk:
         """The solution of an experiment, kept from last time or made now."""
         found = self.kept.get(experiment.key)
         if found is None:
-            found = experiment.run(progress=ticket.check, limits=Wanted(ticket, experiment["solve.limits.steps"]))
+            found = experiment.run(
+                progress=ticket.check, limits=CancellableLimits(ticket, experiment["solve.limits.steps"])
+            )
             self.kept[experiment.key] = found
             while len(self.kept) > KEPT:
                 self.kept.popitem(last=False)
         self.kept.move_to_end(experiment.key)
         return found
+
+    def remember(self, key: str, log_t: np.ndarray) -> None:
+        """Keeps the times of the frames of a picture: a descent laid over it is drawn at the same times."""
+        self.moments[key] = log_t
+        while len(self.moments) > KEPT:
+            self.moments.popitem(last=False)
 
     def close(self):
         self.newest = OrderedDict((page, 2**60) for page in self.newest)

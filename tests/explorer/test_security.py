@@ -1,19 +1,21 @@
 """Who is answered, with what, and what is refused: every refusal is JSON, and nothing else can be reached."""
 
-import asyncio
+import contextlib
 import json
 import random
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 from trust.mutate import spoiled, struck
 
-from reluflow.explorer import spec
-from reluflow.explorer.desk import Desk, Superseded
-from reluflow.explorer.guard import Guard
+from reluflow.explorer import request
+from reluflow.explorer.app import make
 from reluflow.explorer.presets import PRESETS
+from reluflow.explorer.scheduler import Scheduler, Superseded
+from reluflow.explorer.security import Security
 
 POST = {"content-type": "application/json"}
 TWO = {"data": {"kind": "two_points"}, "init": {"kind": "balanced", "width": 6, "log_scale": -10.0, "seed": 0}}
@@ -55,13 +57,17 @@ def test_the_own_host_and_origin_are_answered_under_both_names_of_loopback(addre
 
 
 def test_listening_everywhere_still_refuses_names_that_could_be_rebound():
-    everywhere = Guard(None, "0.0.0.0", 8000)
+    everywhere = Security(None, "0.0.0.0", 8000)
     assert (
-        everywhere.mine("192.168.1.7:8000") and everywhere.mine("[fe80::1]:8000") and everywhere.mine("localhost:8000")
+        everywhere.names_this_server("192.168.1.7:8000")
+        and everywhere.names_this_server("[fe80::1]:8000")
+        and everywhere.names_this_server("localhost:8000")
     )
-    assert not everywhere.mine("evil.example:8000") and not everywhere.mine("192.168.1.7:8001")
-    named = Guard(None, "lab.example", 8000)
-    assert named.mine("lab.example:8000") and not named.mine("192.168.1.7:8000")
+    assert not everywhere.names_this_server("evil.example:8000") and not everywhere.names_this_server(
+        "192.168.1.7:8001"
+    )
+    named = Security(None, "lab.example", 8000)
+    assert named.names_this_server("lab.example:8000") and not named.names_this_server("192.168.1.7:8000")
 
 
 def test_every_answer_carries_a_strict_content_policy(address):
@@ -233,7 +239,7 @@ class Fuzz:
         return tables
 
     def preset(self):
-        found = json.loads(json.dumps(self.rng.choice(PRESETS)["experiment"]))
+        found = json.loads(json.dumps(self.rng.choice([p for p in PRESETS if p["mode"] != "single"])["experiment"]))
         found["init"]["width"] = 4
         return found
 
@@ -241,7 +247,7 @@ class Fuzz:
         """(method, path, keywords)."""
         r, pick = self.rng, self.pick
         roll = r.random()
-        path = r.choice(["api/solve"] * 8 + ["api/toml"] * 2 + ["api/overlay", "api/judge"])
+        path = r.choice(["api/solve"] * 16 + ["api/toml"] * 3 + ["api/overlay", "api/checks", "api/beside", "api/csv"])
         if roll < 0.1:
             body = bytes(r.randrange(256) for _ in range(r.randint(0, 80)))
             return "POST", path, {"content": body, "headers": POST}
@@ -316,24 +322,24 @@ def test_thousands_of_fuzzed_requests_leave_memory_where_it_was(server, count):
 
 @pytest.mark.parametrize("method", [{"kind": "flow", "rtol": 1e-8}, {"kind": "descent", "step": 1e-4}])
 def test_a_run_that_is_no_longer_wanted_stops_after_the_burst_it_is_in(method):
-    desk = Desk()
+    scheduler = Scheduler()
     slow = {"data": {"kind": "random_points", "n": 12, "d": 6, "seed": 1}, "method": method}
     slow["init"] = {"kind": "balanced", "width": 200, "log_scale": -10.0, "seed": 0}
-    ticket, asked = desk.ticket("p", 1), []
+    ticket, asked = scheduler.ticket("p", 1), []
 
     class Counted(type(ticket)):
         @property
         def stale(self):
             asked.append(1)
             if len(asked) == 3:
-                desk.ticket("p", 2)
-            return desk.newest["p"] > 1
+                scheduler.ticket("p", 2)
+            return scheduler.newest["p"] > 1
 
     ticket.__class__ = Counted
     with pytest.raises(Superseded):
-        desk.solved(spec.experiment({**slow, "solve": {"t1": 1e4}}), ticket)
+        scheduler.solved(request.experiment({**slow, "solve": {"t1": 1e4}}), ticket)
     assert len(asked) == 3  # no later than the first look after the newer request came
-    desk.pool.shutdown()
+    scheduler.pool.shutdown()
 
 
 def test_a_newer_request_of_the_same_page_overtakes_an_older_one(address):
@@ -342,7 +348,65 @@ def test_a_newer_request_of_the_same_page_overtakes_an_older_one(address):
         old = pool.submit(
             lambda: httpx.post(address + "api/solve", json={"page": "o", "number": 1, "experiment": slow}, timeout=60)
         )
-        asyncio.run(asyncio.sleep(0.4))
+        time.sleep(0.4)
         new = httpx.post(address + "api/solve", json={"page": "o", "number": 2, "experiment": TWO}, timeout=60)
         assert new.headers["content-type"] == "application/octet-stream"
         assert old.result().json() == {"superseded": True}
+
+
+def test_half_sent_headers_and_bodies_do_not_hold_the_server(server):
+    address, _ = server
+    host, port = address.removeprefix("http://").rstrip("/").split(":")
+    held = [socket.create_connection((host, int(port)), timeout=30) for _ in range(80)]
+    try:
+        for k, line in enumerate(held):
+            line.sendall(b"GET / HTTP/1.1\r\nHost: " if k % 2 else b"")
+        # The server closes each of them (a silent one would run into the socket's time-out) and answers others.
+        for line in held:
+            with contextlib.suppress(ConnectionError):
+                while line.recv(4096):
+                    pass
+    finally:
+        for line in held:
+            line.close()
+    assert httpx.get(address + "api/start").status_code == 200
+
+
+def test_beyond_loopback_a_token_is_needed_once_and_kept_as_a_cookie():
+    from starlette.testclient import TestClient
+
+    app = make(host="0.0.0.0", port=8000, token="secret-word")
+    with TestClient(app, base_url="http://192.168.1.7:8000") as client:
+        for path in ("/", "/api/start", "/page/main.js", "/?token=wrong", "/api/start?token=secret-word"):
+            refused = client.get(path, follow_redirects=False)
+            assert refused.status_code == 403 and "token" in refused.json()["error"]
+        entered = client.get("/?token=secret-word", follow_redirects=False)
+        assert entered.status_code == 303 and "httponly" in entered.headers["set-cookie"].lower()
+        assert client.get("/api/start").status_code == 200
+        body = {"page": "t", "number": 0, "experiment": TWO}
+        solved = client.post("/api/solve", json=body)
+        assert solved.status_code == 200 and solved.headers["content-encoding"] == "gzip"
+        client.cookies.clear()
+        assert client.get("/api/start").status_code == 403
+
+
+def test_files_of_the_page_are_compressed_and_found_again_by_their_tag(address):
+    plain = httpx.get(address + "page/main.js", headers={"accept-encoding": "identity"})
+    small = httpx.get(address + "page/main.js")
+    assert small.headers["content-encoding"] == "gzip" and small.content == plain.content
+    again = httpx.get(address + "page/main.js", headers={"if-none-match": small.headers["etag"]})
+    assert again.status_code == 304 and again.content == b""
+    assert "default-src 'none'" in again.headers["content-security-policy"]
+
+
+def test_the_time_of_an_answer_is_bounded_as_stated(monkeypatch):
+    scheduler = Scheduler()
+    ticket = scheduler.ticket("p", 1)
+    monkeypatch.setattr("reluflow.explorer.scheduler.time.monotonic", lambda: 100.0)
+    ticket.began = 100.0 - request.SECONDS + 0.5
+    ticket.check()
+    ticket.began = 100.0 - request.SECONDS - 0.5
+    with pytest.raises(request.Refused, match=f"more than {request.SECONDS:g} seconds"):
+        ticket.check()
+    assert request.SOLVE_SECONDS < request.SECONDS
+    scheduler.close()
