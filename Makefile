@@ -25,10 +25,9 @@ demo: $(READY) ## set up, follow one network from e^-100000 to its limit, draw i
 
 test: .venv/.project-stamp ## set up, check the style and the types, run the tests
 	@echo "compiling the kernels, if they changed (about a minute); style and types meanwhile"
-	@$(BIN)/python scripts/compile.py flow & flow=$$!; \
-	$(BIN)/python scripts/compile.py windows descent & others=$$!; \
-	$(MAKE) --no-print-directory lint || { kill $$flow $$others 2>/dev/null; exit 1; }; \
-	wait $$flow && wait $$others
+	@$(BIN)/python scripts/compile.py & kernels=$$!; \
+	$(MAKE) --no-print-directory lint || { kill $$kernels 2>/dev/null; exit 1; }; \
+	wait $$kernels
 	@$(BIN)/pytest -q -n 2
 
 gate: $(TOOLS) ## compare the engine's results bit for bit with those stored for this machine

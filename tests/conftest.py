@@ -29,7 +29,7 @@ def entries_compile_once():
     """After all tests of a worker every kernel entry has one signature: no shape or dtype recompiles it."""
     yield
     entries = (
-        *(("coupled", "burst"), ("rare", "aside"), ("windows", "advance")),
+        *(("coupled", "burst"), ("rare", "handle"), ("windows", "advance")),
         *(("descent", "burst"), ("descent", "burst32"), ("fast_forward", "forward")),
     )
     for module, name in entries:

@@ -17,7 +17,6 @@ import numpy as np
 
 from reluflow.clock import clock_for
 from reluflow.drive.exact import Machine
-from reluflow.engine import layout as kn
 from reluflow.engine.field import SLID
 from reluflow.events import Events
 from reluflow.init import Params
@@ -125,8 +124,8 @@ class Frozen:
     def __init__(self, problem: Problem):
         self.machine = m = Machine(at_scale(problem, START), 1e-10, np.inf)
         m.burst(0)
-        self.rows = [m.ev[: m.ci[kn.EV_USED]].copy()]
-        m.ci[kn.EV_USED] = 0
+        self.rows = [m.work.log[: m.run.log_used].copy()]
+        m.run.log_used = 0
         m.horizon()
 
     def go(self, t: float) -> np.ndarray:
@@ -148,7 +147,7 @@ class Frozen:
         """D_j of the current bits. Sizes are reset to the initial ones, where outputs are 0."""
         self.c[:] = START
         self.machine.horizon()
-        return self.machine.wk.pull * np.exp(self.machine.span[4])
+        return self.machine.work.pull * np.exp(self.machine.span.G)
 
 
 def early_phase(problem: Problem) -> Early:
@@ -162,7 +161,7 @@ def early_phase(problem: Problem) -> Early:
         )
     sign = np.sign(m.start.b)
     initial = q_bits(m)
-    force = float(np.sum(np.abs(m.pk.alpha * m.wk.g)) * np.exp(m.span[4])) or 1.0
+    force = float(np.sum(np.abs(m.pk.alpha * m.work.g)) * np.exp(m.span.G)) or 1.0
     last, t = np.zeros(m.m), 0.0
     D, size, moving = frozen.pulls(), np.zeros(m.m), np.zeros(m.m, bool)
     for k in range(50):
@@ -179,7 +178,7 @@ def early_phase(problem: Problem) -> Early:
     along = sign * np.sum(D * frozen.q, axis=1)
     grows = moving & (along > 0)
     q = np.where(grows[:, None], sign[:, None] * D / np.where(size > 0, size, 1.0)[:, None], frozen.q)
-    clock = np.array([m.cf[kn.CLOCK]])
+    clock = np.array([m.run.clock])
     code = m.st.code.reshape(1, -1).copy()
     _, _, bits = m.look(clock, m.st.y[None].copy(), code, bits=True)
     rate = np.where(grows, size, np.where(moving, -size, 0.0))

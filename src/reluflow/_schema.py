@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reluflow._checks import plainly, shown
+from reluflow.losses import LOSSES
 
 REQUIRED = inspect.Parameter.empty
 TYPES = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "tuple": "a list"}
@@ -45,7 +46,7 @@ NOTES = {
     "log_scale": "natural logarithm of the scale: -16.0 is e^-16",
     "log_scale_a": "the same for the output layer; left out, equal to log_scale",
     "log_t1": "natural logarithm of the end time: 230.0 is about 1e100",
-    "loss": '"square" (1/2)(f-y)^2, "logistic", "logistic2" (twice it), "exponential"',
+    "loss": "one of " + ", ".join(f'"{name}"' for name in LOSSES),
     "mean_std": "standard deviation of the centre's entries",
     "method.events": '"exact"; for thousands of data write kind = "stepped_flow"',
     "mu": "smallest label-signed cosine",

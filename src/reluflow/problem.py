@@ -9,11 +9,7 @@ import numpy as np
 from reluflow._checks import by_name, number, one_of
 from reluflow.data.core import Data
 from reluflow.init import Params
-
-# One row per loss: its code in the kernels, and whether it has an exponential tail (no finite minimiser on
-# separable data).
-LOSSES = {"square": 0, "logistic": 1, "logistic2": 2, "exponential": 3}
-TAILED = ("logistic", "logistic2", "exponential")
+from reluflow.losses import LOSSES
 
 
 def _share(name: str, value: float) -> float:
@@ -73,8 +69,9 @@ def activation_of(slope: float, at_zero: float | None = None) -> Activation:
 class Problem:
     """f(x) = sum_j a_j s(<w_j, x>) trained on `data` from `init`.
 
-    `loss` is "square" (1/2)(f-y)^2, "logistic" log(1+e^-yf), "logistic2" twice that, or "exponential" e^-yf;
-    `reduction` is the "mean" or the "sum" over the data; `train` is "both" layers or the "first" alone.
+    `loss` is "square" (1/2)(f-y)^2, "logistic" log(1+e^-yf), "logistic2" twice that, "exponential" e^-yf, or any other
+    row of `reluflow.losses`; `reduction` is the "mean" or the "sum" over the data; `train` is "both" layers or the
+    "first" alone.
     """
 
     data: Data
@@ -99,7 +96,7 @@ class Problem:
             raise ValueError(
                 f"`init` must have the data's dimension, got {self.init.dim} for d = {self.data.d}: use `dim=data.d`."
             )
-        if self.loss != "square" and not np.all(np.abs(self.data.y) == 1.0):
+        if LOSSES[self.loss].labels == "signs" and not np.all(np.abs(self.data.y) == 1.0):
             bad = self.data.y[np.abs(self.data.y) != 1.0][0]
             raise ValueError(
                 f'Labels must be +1 or -1 for the {self.loss} loss, got {bad}: relabel, or use `loss="square"`.'
@@ -120,7 +117,7 @@ class Problem:
     @property
     def tailed(self) -> bool:
         """Whether the loss reaches its minimum only at infinity."""
-        return self.loss in TAILED
+        return LOSSES[self.loss].tailed
 
     def __repr__(self) -> str:
         slope = "" if self.activation.slope == 0 else f", slope={self.activation.slope:g}"

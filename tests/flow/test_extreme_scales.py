@@ -6,7 +6,6 @@ from support import orthogonal, problems
 
 import reluflow as rf
 from reluflow.drive import exact as flow
-from reluflow.engine import layout as kn
 
 SCALES = [-14.0, -100.0, -1000.0, -10000.0, -100000.0]
 
@@ -153,7 +152,7 @@ def coupled_only(monkeypatch):
 
     def init(self, *args, **kwargs):
         plain(self, *args, **kwargs)
-        self.ci[kn.WAIT] = 2**62
+        self.run.wait = 2**62
 
     monkeypatch.setattr(flow.Machine, "__init__", init)
 

@@ -20,6 +20,7 @@ SOURCE = Path(reluflow.__file__).parent
 LAYERS = (
     ("_lazy", "_checks", "_vet", "_toml", "outcome", "events", "claim", "plot"),
     ("data",),
+    ("losses",),
     ("init", "problem", "methods"),
     ("engine", "reference"),
     ("drive",),

@@ -14,6 +14,7 @@ import numpy as np
 
 from reluflow.bias._input import numbers, outputs
 from reluflow.init import Params
+from reluflow.losses import LOSSES
 from reluflow.problem import Problem
 
 
@@ -75,24 +76,10 @@ def state_of(problem: Problem, params: Params) -> State:
 
 def loss_slopes(problem: Problem, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(-dL/df_i, d^2 L/df_i^2)."""
-    y, c = problem.data.y, problem.weight
-    if problem.loss == "square":
-        return c * (y - f), np.full(len(y), c)
-    if problem.loss == "exponential":
-        e = np.exp(-y * f)
-        return c * y * e, c * e
-    twice = 2.0 if problem.loss == "logistic2" else 1.0
-    p = 0.5 * (1.0 - np.tanh(0.5 * y * f))
-    return twice * c * y * p, twice * c * p * (1.0 - p)
+    loss, y, c = LOSSES[problem.loss], problem.data.y, problem.weight
+    return loss.force(y, f, c), loss.curvature(y, f, c)
 
 
 def loss_of(problem: Problem, f: np.ndarray) -> float:
     """L."""
-    y = problem.data.y
-    if problem.loss == "square":
-        each = 0.5 * (f - y) ** 2
-    elif problem.loss == "exponential":
-        each = np.exp(-y * f)
-    else:
-        each = (2.0 if problem.loss == "logistic2" else 1.0) * np.logaddexp(0.0, -y * f)
-    return float(problem.weight * np.sum(each))
+    return float(problem.weight * np.sum(LOSSES[problem.loss].value(problem.data.y, f)))

@@ -20,6 +20,7 @@ from reluflow.bias._faces import Direction, all_faces, count_faces
 from reluflow.bias._input import as_data
 from reluflow.data.core import Data
 from reluflow.init import Params, balanced
+from reluflow.losses import LOSSES
 from reluflow.problem import Problem, ReLU
 
 MOST_FACES = 20_000
@@ -138,8 +139,8 @@ def _problem(data, init, drive, samples, seed) -> Problem:
 
 
 def _force(loss: str) -> float:
-    """|dl/df| at f = 0 for labels +-1, and 1 for the square loss, whose labels carry it."""
-    return 0.5 if loss == "logistic" else 1.0
+    """|dl/df| at f = 0 for the label 1; for the square loss labels multiply it."""
+    return float(LOSSES[loss].force(1.0, 0.0))
 
 
 def _basins(problem: Problem, samples: int, seed: int) -> tuple[list[Direction], tuple[float, float]]:

@@ -23,6 +23,7 @@ from reluflow.bias.min_norm import Bound, bounds_of, solve_cone
 from reluflow.bias.patterns import MOST, Patterns
 from reluflow.data.core import Data
 from reluflow.init import Params
+from reluflow.losses import LOSSES
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,10 +204,10 @@ def along(sol, best: Params, value: float, log_t=None) -> Path:
 
 
 def weights(problem, yf: np.ndarray) -> np.ndarray:
-    """p_i = |g_i| / sum |g|, through logarithms. The square loss has no margin; its residuals would serve."""
-    if problem.loss == "square":
-        raise ValueError("A margin path needs a loss with an exponential tail, got the square loss.")
-    logs = -yf if problem.loss == "exponential" else -np.logaddexp(0.0, yf)
+    """p_i = |g_i| / sum |g|, through logarithms."""
+    if not problem.tailed:
+        raise ValueError(f"A margin path needs a loss with an exponential tail, got the {problem.loss} loss.")
+    logs = LOSSES[problem.loss].log_force(yf)
     p = np.exp(logs - np.max(logs))
     return p / np.sum(p)
 

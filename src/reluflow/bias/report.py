@@ -11,6 +11,7 @@ from reluflow.bias.landscape import Landscape, saddles
 from reluflow.bias.max_margin import MaxMargin, max_margin
 from reluflow.bias.min_norm import MinNorm, min_norm
 from reluflow.claim import Claim, _plain
+from reluflow.losses import LOSSES
 
 LAZY, RICH = 0.3, 1.0  # relative change of the kernel above which a run is not lazy
 ROUNDING = 1e-9  # relative: of |theta|^2, of outputs, and of the dual variables made feasible
@@ -114,14 +115,15 @@ def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
             return None
 
     norm = margin = None
+    fits = LOSSES[problem.loss].quadratic  # only then does a loss of 0 mean that the labels are fitted
     if problem.tailed:
         margin = tried("maximum margin", lambda: max_margin(sol, seconds=seconds))
-    else:
+    elif fits:
         norm = tried("minimum norm", lambda: min_norm(sol, network=sol, seconds=seconds))
         share = float(sol.loss[-1] / max(float(sol.loss[0]), 1e-300))
         if share > 1e-9:
             notes.append(f"The run ends at {share:.2g} of its first loss: the gap means little before it fits.")
-    kern = None if problem.tailed else kernel(sol)
+    kern = kernel(sol) if fits else None
     directions = tried("early directions", lambda: extremal(sol, samples=samples))
     if directions is not None and directions.note:
         notes.append(directions.note)

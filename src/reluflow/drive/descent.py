@@ -25,9 +25,10 @@ from reluflow.engine import descent as kd
 from reluflow.engine import fast_forward as kf
 from reluflow.engine.field import BLAS_ABOVE, OFF, ON, PINNED
 from reluflow.engine.pack import Start
+from reluflow.losses import LOSSES
 from reluflow.methods import Descent, Limits, Save, as_bytes
 from reluflow.outcome import Outcome
-from reluflow.problem import LOSSES, Problem
+from reluflow.problem import Problem
 
 BLOCK = 65_536  # entries of epoch orders drawn at a time
 MARKS = 1024  # positions of the stream of orders that are remembered
@@ -102,10 +103,11 @@ class Machine:
             alpha=np.ones(self.n),
             y=np.array(problem.data.y),
             weight=float(problem.weight),
-            loss=LOSSES[problem.loss],
+            loss=LOSSES[problem.loss].code,
             slope=float(problem.activation.slope),
             first=int(problem.train == "first"),
         )
+        self.loss = LOSSES[problem.loss]
         self.start = _start(problem)
         self.at_zero = float(problem.activation.at_zero or 0.0)
         real = np.dtype(method.dtype)
@@ -360,7 +362,7 @@ class Machine:
             u = np.maximum(u, self.pk.slope * u) if self.pk.slope < 1.0 else u
             f[lo : lo + block] = np.einsum("km,kmn->kn", np.exp(2.0 * c) * b, u)
         out = self.bits(np.asarray(code).reshape(rows, m, self.n)) if bits else np.empty((0, m, self.n))
-        return f, log_loss(self.pk, f), out
+        return f, self.loss.log_total(self.pk.y, f, self.pk.weight), out
 
     def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States at ascending iterations, going on from the checkpoint put back last."""
@@ -417,20 +419,6 @@ def _start(problem: Problem) -> Start:
     c = np.maximum(log_w, log_a) if problem.train == "both" else np.zeros(init.width)
     q, b = init.w * np.exp(log_w - c)[:, None], init.a * np.exp(log_a - c)
     return Start(q, b, c, np.zeros(init.width), np.zeros(init.width))
-
-
-def log_loss(pk: Rows, f: np.ndarray) -> np.ndarray:
-    """log of the loss of outputs (rows, n)."""
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        if pk.loss == LOSSES["square"]:
-            return np.log(0.5 * pk.weight * np.sum((f - pk.y) ** 2, axis=1))
-        z = pk.y * f
-        if pk.loss == LOSSES["exponential"]:
-            terms = -z
-        else:
-            terms = np.where(z > 30.0, -z - 0.5 * np.exp(-z), np.log(np.logaddexp(0.0, -z)))
-        total = np.logaddexp.reduce(terms, axis=1) + np.log(pk.weight)
-    return total + np.log(2.0) if pk.loss == LOSSES["logistic2"] else total
 
 
 STATUS = {kd.REACHED: Outcome.REACHED, kd.STATIONARY: Outcome.STATIONARY, kd.NOT_FINITE: Outcome.NOT_FINITE}

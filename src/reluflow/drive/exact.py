@@ -10,20 +10,17 @@ import numpy as np
 
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
-from reluflow.engine import coupled
-from reluflow.engine import implicit as ks
-from reluflow.engine import layout as kn
-from reluflow.engine import rare as ka
-from reluflow.engine import windows as kw
-from reluflow.engine.field import BLAS_ABOVE, State, Work
-from reluflow.engine.pack import Coordinates, Pack, Start, all_apart, apart, pack
+from reluflow.engine import coupled, implicit, layout, rare, windows
+from reluflow.engine.field import BLAS_ABOVE
+from reluflow.engine.pack import Coordinates, pack
+from reluflow.engine.tracer import Window
+from reluflow.losses import LOSSES
 from reluflow.methods import Limits, Save
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
-# Squared sizes: a jump ends when a neuron's reaches ACTIVE (its neglected output then costs about 5 ACTIVE in
-# time), and
-# neurons below PASSIVE are the ones it moves.
+# Squared sizes: a jump ends when a neuron's reaches ACTIVE (its neglected output then costs about 5 ACTIVE in time),
+# and neurons below PASSIVE are the ones it moves.
 ACTIVE = 1e-13
 PASSIVE = 1e-10
 DRIFT = 1e-9  # change of the outputs that resting neurons may make during one jump
@@ -44,12 +41,11 @@ class Machine:
         self.m, self.r = self.start.q.shape
         self.big, self.n = self.pk.e.shape[0], self.pk.alpha.size
         self.size = self.m * (self.r + 2) + 1
-        self.st = all_apart(_state(self.pk, self.start))
-        self.wk = all_apart(_work(self.m, self.big, self.r, self.n))
-        self.cf, self.ci = apart(np.zeros(12)), apart(np.zeros(17, np.int64))
-        self.cf[[kn.END, kn.RTOL, kn.REST, kn.NEAREST]] = end, rtol, rest, 1.0
-        self.ci[kn.STRIDE] = 1
-        self.cf[kn.PASSIVE] = 0.5 * np.log(PASSIVE)
+        self.st = layout.new_state(self.start, self.big)
+        self.run = layout.record(layout.RUN)
+        self.run.end, self.run.rtol, self.run.rest, self.run.nearest = end, rtol, rest, 1.0
+        self.run.stride = 1
+        self.run.passive = 0.5 * np.log(PASSIVE)
         self.tailed = problem.tailed
         top = self.top = float(np.max(np.abs(self.pk.alpha), initial=1e-300))
         label = 1.0 if problem.tailed else min(1.0, np.max(np.abs(self.pk.y), initial=0.0) or 1.0)
@@ -58,26 +54,28 @@ class Machine:
         self.first, self.jumps = 1, 0
         self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
         self.rows = int(np.clip(4e6 / (8 * (self.size + self.m * self.big)), 8, 256))
-        room = self.m * (self.big + 2)
-        self.ev = np.empty((max(1024, 5 * room), 5))
-        self.saves = np.empty(0)
         cells = self.m * self.big
-        self.ck = (np.empty((self.rows, 2)), np.empty((self.rows, self.size)), np.empty((self.rows, cells), np.int64))
-        frames = min(self.rows, 64)
-        self.fr = (np.empty(frames), np.empty((frames, self.size)), np.empty((frames, cells), np.int64))
-        k = self.size
-        self.scratch = tuple(apart(np.zeros(shape)) for shape in ((16, k), (7, k), k, k, k, k))
-        self.u = tuple(apart(np.zeros((self.m, self.big))) for _ in range(5))
-        self.mode: int | None = ka.START
+        self.checkpoints = layout.Checkpoints(
+            np.empty((self.rows, 2)), np.empty((self.rows, self.size)), np.empty((self.rows, cells), np.int64)
+        )
+        few = min(self.rows, 64)
+        self.saved = layout.Frames(
+            np.empty(0), np.empty(few), np.empty((few, self.size)), np.empty((few, cells), np.int64)
+        )
+        stiff = LOSSES[problem.loss].quadratic and problem.train == "both" and self.n <= implicit.MOST
+        work = layout.new_work(self.m, self.r, self.big, self.n)
+        self.scratch = layout.new_scratch(work, implicit.stiff(self.n if stiff else 0, self.size), self.size)
+        self.mode: int | None = rare.START
         empty = np.empty((0, 0))
-        self.looked = (np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
-        self.span, self.order, self.noises = np.zeros(5), np.zeros(1, np.int64), apart(np.zeros(self.big))
-        self.probe = apart(np.full(max(self.n, 0), 1.0 / np.sqrt(max(self.n, 1))))
-        self.window: kw.Window | None = None
-        stiff = problem.loss == "square" and problem.train == "both" and self.n <= ks.MOST
-        self.stiff = ks.stiff(self.n if stiff else 0, self.size)
+        self.looked = layout.Stored(np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
+        self.span = layout.record(layout.SPAN)
+        self.window: Window | None = None
         if problem.train == "both" and self.m * self.big * self.r > BLAS_ABOVE:
-            self.window = kw.window(self.pk.gram, self.m, self.r, self.n, self.size)
+            self.window = windows.window(self.pk.gram, self.m, self.r, self.n, self.size)
+
+    @property
+    def work(self) -> layout.Work:
+        return self.scratch.work
 
     # A run ----------------------------------------------------------------------------------------------------------
 
@@ -95,7 +93,7 @@ class Machine:
             self.burst(0)
             self._add_now(tape)
         self._write(tape)
-        if tape.checkpoints()[0].clock[-1] != self.cf[kn.CLOCK]:
+        if tape.checkpoints()[0].clock[-1] != self.run.clock:
             self._add_now(tape, last=True)
         # Neurons of one direction may let go one after another within a rounding of the clock: one checkpoint an
         # instant, the last; the start stays.
@@ -104,56 +102,56 @@ class Machine:
         tape.select(np.flatnonzero(keep))
 
     def done(self) -> Done:
-        steps, tried = int(self.ci[kn.N_STEPS]), int(self.ci[kn.N_STEPS] + self.ci[kn.N_REJECTED])
-        return Done(steps, tried, int(self.ci[kn.N_EVENTS]), tried)
+        steps, tried = int(self.run.n_steps), int(self.run.n_steps + self.run.n_rejected)
+        return Done(steps, tried, int(self.run.n_events), tried)
 
     def progress(self) -> tuple[float | None, float]:
-        return progress_of(self.cf[kn.CLOCK], self.cf[kn.END], self.tailed)
+        return progress_of(self.run.clock, self.run.end, self.tailed)
 
     def costs(self) -> Costs:
-        ci = self.ci
+        run = self.run
         regimes = {
-            "coupled": int(ci[kn.N_STEPS] - ci[kn.N_WINDOWS]),
-            "stiff": int(ci[kn.N_STIFF]),
-            "windows": int(ci[kn.N_WINDOWS]),
+            "coupled": int(run.n_steps - run.n_windows),
+            "stiff": int(run.n_stiff),
+            "windows": int(run.n_windows),
             "jumps": self.jumps,
-            "jump_events": int(ci[kn.N_JUMP_EVENTS]),
+            "jump_events": int(run.n_jump_events),
             "neglected": self.neglected,  # outputs left out while the drive was held constant, at most
         }
-        nearest = float(self.cf[kn.NEAREST])
-        return Costs(int(ci[kn.N_STEPS]), int(ci[kn.N_REJECTED]), int(ci[kn.N_FIELDS]), nearest, regimes)
+        nearest = float(self.run.nearest)
+        return Costs(int(run.n_steps), int(run.n_rejected), int(run.n_fields), nearest, regimes)
 
     def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
         """The reduced coordinates, and the end and rest that steps were clipped by."""
-        return stored_flow(self.coords, self.cf[kn.END], self.cf[kn.REST])
+        return stored_flow(self.coords, self.run.end, self.run.rest)
 
     def _recorded(self, status: int, tape: Tape) -> Outcome | None:
         self._write(tape)
-        return self._leap(tape) if status == kn.QUIET else STATUS.get(status)
+        return self._leap(tape) if status == layout.QUIET else STATUS.get(status)
 
     def _write(self, tape: Tape) -> None:
         """Moves what a burst wrote to the tape."""
-        used = int(self.ci[kn.CK_USED])
+        used = int(self.run.checkpoints_used)
         if used:
-            clock, y, code = (a[:used].copy() for a in self.ck)
+            clock, y, code = (a[:used].copy() for a in self.checkpoints)
             tape.keep(States(clock[:, 0].copy(), y, code.astype(np.int8)), clock[:, 1].copy(), self._thinned)
-        if self.ci[kn.EV_USED]:
-            tape.events.append(self.ev[: self.ci[kn.EV_USED]].copy())
-        self.ci[kn.CK_USED] = self.ci[kn.EV_USED] = 0
+        if self.run.log_used:
+            tape.events.append(self.work.log[: self.run.log_used].copy())
+        self.run.checkpoints_used = self.run.log_used = 0
 
     def _add_now(self, tape: Tape, last: bool = False) -> None:
         """The present state as one more checkpoint."""
         now = States(
-            self.cf[kn.CLOCK : kn.CLOCK + 1].copy(),
+            np.array([self.run.clock]),
             self.st.y[None].copy(),
             self.st.code.reshape(1, -1).astype(np.int8),
         )
-        tape.keep(now, self.cf[kn.STEP : kn.STEP + 1].copy(), self._thinned, last)
+        tape.keep(now, np.array([self.run.step]), self._thinned, last)
 
     def _thinned(self, newest_dropped: bool, newest: float) -> None:
         # Ticks since the newest go on counting: where a burst ended, which is a matter of wall time, must not show.
-        self.ci[kn.TICK] += newest_dropped * self.ci[kn.STRIDE]
-        self.ci[kn.STRIDE] = min(2 * int(self.ci[kn.STRIDE]), 2**60)
+        self.run.tick += newest_dropped * self.run.stride
+        self.run.stride = min(2 * int(self.run.stride), 2**60)
 
     def _leap(self, tape: Tape) -> Outcome | None:
         """One jump over a phase in which the outputs stand still; an outcome if nothing would ever happen again."""
@@ -163,7 +161,7 @@ class Machine:
             return Outcome.STATIONARY
         if t1 <= t0 * (1 + 1e-15):
             # Nothing to gain: integrate for a while before trying again.
-            self.ci[kn.WAIT] = 50
+            self.run.wait = 50
             return None
         # Frames where something is to be seen: early, when neurons turn, and evenly.
         inside = t0 + (t1 - t0) * np.union1d(
@@ -176,7 +174,7 @@ class Machine:
                 tape.events.append(rows)
             self._add_now(tape)
         # |f - f_frozen| <= max |x| (sum of e^{2c} over the neurons that moved + what the others may drift).
-        drift = self.cf[kn.SPEED] * (t1 - t0)
+        drift = self.run.speed * (t1 - t0)
         self.neglected += float(self.top * (np.sum(np.maximum(before, self.small())) + drift))
         return None
 
@@ -186,13 +184,12 @@ class Machine:
         """Puts a checkpoint back."""
         self.st.y[:] = y
         self.st.code[:] = code.reshape(self.m, self.big)
-        b = y[self.m * self.r : self.m * self.r + self.m]
-        self.st.sign[:] = np.where(b >= 0, 1.0, -1.0)
-        self.cf[[kn.CLOCK, kn.STEP]] = clock, resume
-        self.mode = ka.RESTORE
+        self.st.sign[:] = np.where(layout.parts(y, self.m)[1] >= 0, 1.0, -1.0)
+        self.run.clock, self.run.step = clock, resume
+        self.mode = rare.RESTORE
         # What a replay gives must not depend on what was replayed before it.
-        self.probe[:] = 1.0 / np.sqrt(max(self.n, 1))
-        self.ci[[kn.WAIT, kn.ORIGIN, kn.CHECKED, kn.PATIENCE]] = 0
+        self.work.probe[:] = 1.0 / np.sqrt(max(self.n, 1))
+        self.run.wait = self.run.origin = self.run.checked = self.run.patience = 0
 
     def look(
         self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
@@ -201,32 +198,32 @@ class Machine:
         rows = len(clock)
         f, logs = np.empty((rows, self.n)), np.empty(rows)
         out = np.empty((rows if bits else 0, self.m * self.big))
-        self.looked = (clock, y, np.ascontiguousarray(code, dtype=np.int64), f, logs, out)
-        self._aside(ka.LOOK, self.scratch[2])
+        self.looked = layout.Stored(clock, y, np.ascontiguousarray(code, dtype=np.int64), f, logs, out)
+        self._rare(rare.LOOK)
         return f, logs, out.reshape(-1, self.m, self.big)
 
     def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States at ascending clock values, going on from the present state."""
         if self.window is not None:
             return self._frames_in_windows(wanted)
-        self.saves = np.ascontiguousarray(wanted)
-        self.ci[[kn.FR_NEXT, kn.FR_USED]] = 0
-        self.ci[kn.STRIDE] = 2**62
+        self.saved = self.saved._replace(wanted=np.ascontiguousarray(wanted))
+        self.run.next_frame = self.run.frames_used = 0
+        self.run.stride = 2**62
         found = []
         while True:
             status = self.burst(4)  # few steps: a longer burst would run on past the last frame
-            used = int(self.ci[kn.FR_USED])
-            found.append((self.fr[1][:used].copy(), self.fr[2][:used].astype(np.int8)))
-            self.ci[[kn.FR_USED, kn.EV_USED, kn.CK_USED]] = 0
-            if self.ci[kn.FR_NEXT] >= len(wanted):
+            used = int(self.run.frames_used)
+            found.append((self.saved.y[:used].copy(), self.saved.code[:used].astype(np.int8)))
+            self.run.frames_used = self.run.log_used = self.run.checkpoints_used = 0
+            if self.run.next_frame >= len(wanted):
                 break
-            if status == kn.QUIET:
+            if status == layout.QUIET:
                 found += self._frames_in_jump(wanted)
-                if self.ci[kn.FR_NEXT] >= len(wanted):
+                if self.run.next_frame >= len(wanted):
                     break
                 continue
-            if status not in (kn.RUNNING, kn.FLUSH):
-                left = len(wanted) - int(self.ci[kn.FR_NEXT])
+            if status not in (layout.RUNNING, layout.FLUSH):
+                left = len(wanted) - int(self.run.next_frame)
                 found.append(
                     (
                         np.repeat(self.st.y[None], left, 0),
@@ -238,24 +235,24 @@ class Machine:
 
     def _frames_in_windows(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same where stretches have no inside to look into: one run for each, all from the present state."""
-        start = self.cf[kn.CLOCK], self.cf[kn.STEP], self.st.y.copy(), self.st.code.reshape(-1).copy()
-        end = self.cf[kn.END]
-        self.ci[kn.STRIDE] = 2**60
+        start = self.run.clock, self.run.step, self.st.y.copy(), self.st.code.reshape(-1).copy()
+        end = self.run.end
+        self.run.stride = 2**60
         y, code = np.empty((len(wanted), self.size)), np.empty((len(wanted), self.m * self.big), np.int8)
         for k, clock in enumerate(wanted):
             self.restore(*start)
-            self.cf[kn.END] = clock
-            status = kn.RUNNING
-            while status in (kn.RUNNING, kn.FLUSH, kn.QUIET):
+            self.run.end = clock
+            status = layout.RUNNING
+            while status in (layout.RUNNING, layout.FLUSH, layout.QUIET):
                 status = self.burst(8)
-                self.ci[[kn.EV_USED, kn.CK_USED]] = 0
-                if status == kn.QUIET:
+                self.run.log_used = self.run.checkpoints_used = 0
+                if status == layout.QUIET:
                     t1 = self.horizon()
                     self.jump_to(t1)
-                    if t1 <= self.span[0]:
-                        self.ci[kn.WAIT] = 50
+                    if t1 <= self.span.t0:
+                        self.run.wait = 50
             y[k], code[k] = self.st.y, self.st.code.reshape(-1)
-        self.cf[kn.END] = end
+        self.run.end = end
         return y, code
 
     def _frames_in_jump(self, wanted: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -263,30 +260,30 @@ class Machine:
         t1 = self.horizon()
         clock_end = np.log1p(t1) if self.tailed else t1
         found = []
-        start = self.cf[kn.CLOCK], self.cf[kn.STEP], self.st.y.copy(), self.st.code.reshape(-1).copy()
-        first = int(self.ci[kn.FR_NEXT])
+        start = self.run.clock, self.run.step, self.st.y.copy(), self.st.code.reshape(-1).copy()
+        first = int(self.run.next_frame)
         for k in range(first, len(wanted)):
             if wanted[k] >= clock_end:
                 break
             self.jump_to(self._time_of(wanted[k]))
             found.append((self.st.y[None].copy(), self.st.code.reshape(1, -1).astype(np.int8)))
-            self.ci[kn.FR_NEXT] += 1
-        if found and self.ci[kn.FR_NEXT] < len(wanted):
+            self.run.next_frame += 1
+        if found and self.run.next_frame < len(wanted):
             # The jump itself is made in one go, as in the run.
             self.restore(*start)
             self.burst(0)
         self.jump_to(t1)
-        if t1 <= self.span[0]:
-            self.ci[kn.WAIT] = 50
+        if t1 <= self.span.t0:
+            self.run.wait = 50
         return found
 
     def small(self) -> np.ndarray:
         """e^{2c} of the passive neurons, 0 for the others."""
-        c = self.st.y[self.m * (self.r + 1) : -1]
-        return np.where((c < self.cf[kn.PASSIVE]) & (self.st.dead == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0)
+        _, _, c, _ = layout.parts(self.st.y, self.m)
+        return np.where((c < self.run.passive) & (self.st.dead == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0)
 
     def time(self) -> float:
-        return self._time_of(self.cf[kn.CLOCK])
+        return self._time_of(self.run.clock)
 
     def _time_of(self, clock: float) -> float:
         # Jumps happen early; times beyond float64 only ever bound them.
@@ -295,158 +292,75 @@ class Machine:
     def set_time(self, t: float, end: float) -> None:
         """Sets the clock to time t; exactly to `end` when t is the end."""
         clock = np.log1p(t) if self.tailed else t
-        self.cf[kn.CLOCK] = min(clock, end)
+        self.run.clock = min(clock, end)
 
     def horizon(self) -> float:
         """Until when the drive may be held constant: the first passive neuron that becomes active, the end, or
         drift."""
-        t0, t_end = self.time(), self._time_of(self.cf[kn.END])
-        speed = self.cf[kn.SPEED]
+        t0, t_end = self.time(), self._time_of(self.run.end)
+        speed = self.run.speed
         t_drift = t0 + DRIFT / speed if speed > 0.0 else np.inf
-        self.span = np.array([t0, min(t_end, t_drift), self.c_stop, self.cf[kn.PASSIVE], 0.0])
+        self.span.t0, self.span.t1 = t0, min(t_end, t_drift)
+        self.span.c_stop, self.span.c_passive = self.c_stop, self.run.passive
         return self._jump(-1)
 
     def jump_to(self, t: float) -> np.ndarray:
         """Moves the passive neurons to time t under the drive of the last `horizon`; returns the events, in order
         of time."""
-        self.span[0], self.span[1] = self.time(), t
+        self.span.t0, self.span.t1 = self.time(), t
         rows = [np.empty((0, 5))]
-        self.order[0] = 0
-        while self.order[0] < self.m:
-            before = int(self.order[0])
+        self.span.next = 0
+        while self.span.next < self.m:
+            before = int(self.span.next)
             self._jump(before)
-            used = int(self.ci[kn.EV_USED])
-            rows.append(self.ev[:used].copy())
-            self.ci[kn.EV_USED] = 0
-            if self.order[0] == before and used == 0:
-                self.ev = np.empty((2 * len(self.ev), 5))
-        self.set_time(t, self.cf[kn.END])
+            used = int(self.run.log_used)
+            rows.append(self.work.log[:used].copy())
+            self.run.log_used = 0
+            if self.span.next == before and used == 0:
+                longer = np.empty((2 * len(self.work.log), 5))
+                self.scratch = self.scratch._replace(work=self.work._replace(log=longer))
+        self.set_time(t, self.run.end)
         found = np.concatenate(rows)
         return found[np.argsort(found[:, 0], kind="stable")]
 
     def _jump(self, first: int) -> float:
-        self.order[0] = first
-        return self._aside(ka.JUMP, self.scratch[2])
+        self.span.next = first
+        return self._rare(rare.JUMP)
 
-    def _aside(self, mode: int, v: np.ndarray) -> float:
-        return ka.aside(
-            mode,
-            self.pk,
-            self.st,
-            self.cf,
-            self.ci,
-            self.span,
-            self.order,
-            self.wk,
-            v,
-            self.noises,
-            self.ev,
-            *self.looked,
-        )
+    def _rare(self, mode: int) -> float:
+        return rare.handle(mode, self.pk, self.st, self.run, self.scratch, self.span, self.looked)
 
     def burst(self, budget: int) -> int:
-        """Up to `budget` steps; returns a status of `control`."""
+        """Up to `budget` steps; returns a status of `layout`."""
         if self.mode is not None:
-            self._aside(self.mode, self.scratch[2])
+            self._rare(self.mode)
             self.mode = None
         while True:
             if self.window is not None:
                 status = self._windows(budget)
-                if status in (kn.RUNNING, kn.FLUSH):
-                    self.ci[kn.N_FIELDS] -= 1
-                if status != kw.SHORT:
+                if status in (layout.RUNNING, layout.FLUSH):
+                    self.run.n_fields -= 1
+                if status != windows.SHORT:
                     return status
                 budget = 1
-            status = coupled.burst(
-                self.pk,
-                self.st,
-                self.cf,
-                self.ci,
-                budget,
-                self.saves,
-                *self.scratch,
-                *self.u,
-                self.wk,
-                self.stiff,
-                self.probe,
-                self.ev,
-                *self.ck,
-                *self.fr,
-            )
-            if status in (kn.RUNNING, kn.FLUSH):
+            status = coupled.burst(self.pk, self.st, self.run, self.scratch, budget, self.saved, self.checkpoints)
+            if status in (layout.RUNNING, layout.FLUSH):
                 # The next burst evaluates the field where this one stopped once more: that is not counted.
-                self.ci[kn.N_FIELDS] -= 1
-            if status != kn.ASIDE:
+                self.run.n_fields -= 1
+            if status != layout.ORIGIN:
                 return status
-            self._aside(ka.AT_ORIGIN, apart(self.scratch[0][12]) if self.ci[kn.ORIGIN] else self.scratch[2])
+            self._rare(rare.AT_ORIGIN)
 
     def _windows(self, budget: int) -> int:
-        return kw.advance(
-            self.pk,
-            self.st,
-            self.cf,
-            self.ci,
-            budget,
-            self.window,
-            self.wk,
-            self.probe,
-            self.noises,
-            self.ev,
-            *self.ck,
-        )
-
-
-def _state(pk: Pack, start: Start) -> State:
-    m, r = start.q.shape
-    big = pk.e.shape[0]
-    y = np.concatenate([start.q.ravel(), start.b, start.c, [0.0]])
-    bits = np.zeros((m, big))
-    code = np.zeros((m, big), np.int64)
-    room = max(1, min(big, r))
-    return State(
-        y=y,
-        bits=bits,
-        code=code,
-        sign=np.sign(start.b),
-        dead=np.zeros(m, np.int64),
-        slid=np.zeros(m, np.int64),
-        basis=np.empty((m, room, r)),
-        tri=np.empty((m, room, room)),
-        where=np.empty((m, room), np.int64),
-        delta_sign=np.array(start.delta_sign),
-        delta_log=np.array(start.delta_log),
-    )
-
-
-def _work(m: int, big: int, r: int, n: int) -> Work:
-    return Work(
-        u=np.zeros((m, big)),
-        pull=np.zeros((m, r)),
-        free=np.zeros((m, r)),
-        coef=np.zeros((m, big)),
-        f=np.zeros(n),
-        g=np.zeros(n),
-        jump=np.zeros(big),
-        base=np.zeros(big),
-        acc=np.zeros((2, big)),
-        e2c=np.zeros(m),
-        probe_jump=np.zeros(big),
-        probe_base=np.zeros(big),
-        noise=np.zeros(big),
-        who=np.zeros(m * (big + 1), np.int64),
-        where=np.zeros(m * (big + 1), np.int64),
-        poly=np.zeros(7),
-        size=np.zeros(m),
-        nu=np.zeros(max(1, min(big, r))),
-    )
+        return windows.advance(self.pk, self.st, self.run, self.work, self.window, budget, self.checkpoints)
 
 
 STATUS = {
-    kn.REACHED: Outcome.REACHED,
-    kn.STATIONARY: Outcome.STATIONARY,
-    kn.STALLED: Outcome.STALLED,
-    kn.NOT_FINITE: Outcome.NOT_FINITE,
-    kn.STORM: Outcome.EVENT_LIMIT,
+    layout.REACHED: Outcome.REACHED,
+    layout.STATIONARY: Outcome.STATIONARY,
+    layout.STALLED: Outcome.STALLED,
+    layout.NOT_FINITE: Outcome.NOT_FINITE,
+    layout.STORM: Outcome.EVENT_LIMIT,
 }
 
 

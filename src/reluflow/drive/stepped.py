@@ -29,11 +29,12 @@ import numpy as np
 from reluflow.drive.exact import progress_of, stored_flow
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
-from reluflow.engine.field import EXPONENTIAL, LOGISTIC2, ON, SQUARE
+from reluflow.engine.field import ON
 from reluflow.engine.pack import Coordinates, Pack, Start, initial_state, loss_at_zero
+from reluflow.losses import LOSSES, Loss
 from reluflow.methods import Limits, Save
 from reluflow.outcome import Outcome
-from reluflow.problem import LOSSES, Problem
+from reluflow.problem import Problem
 
 # Cash and Karp's stages: times, couplings, weights of order 5, and those less the weights of order 4.
 NODES = np.array([0.0, 1 / 5, 3 / 10, 3 / 5, 1.0, 7 / 8])
@@ -66,7 +67,7 @@ class Machine:
         self.m, self.r = self.start.q.shape
         self.big = self.n = self.pk.alpha.size
         self.size = self.m * (self.r + 2) + 1
-        self.tailed = problem.tailed
+        self.loss, self.tailed = LOSSES[problem.loss], problem.tailed
         y = np.concatenate([self.start.q.ravel(), self.start.b, self.start.c, [0.0]])
         self.row_bytes = 8 * (self.size + 2) + self.m * self.big
         self.end, self.rtol, self.first = end, rtol, 1
@@ -100,7 +101,7 @@ class Machine:
         pk = self.pk
         self.fields += 1
         f, on = self.outputs(y)
-        g, G = drive(pk, f)
+        g, G = drive(self.loss, pk, f)
         push = pk.alpha * g
         np.multiply(on, push, out=self.coef)
         if pk.slope > 0.0:
@@ -257,7 +258,7 @@ class Machine:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Outputs (rows, n), log loss (rows,) and, when asked for, bits (rows, m, n) of stored states."""
         f = np.array([self.outputs(row)[0] for row in y]).reshape(len(y), self.n)
-        logs = np.array([log_loss(self.pk, row) for row in f])
+        logs = np.array([self.loss.log_total(self.pk.y, row, self.pk.weight, self.pk.constant) for row in f])
         shape = (len(y) if bits else 0, self.m, self.big)
         return f, logs, np.where(code[: shape[0]].reshape(shape) == ON, 1.0, self.pk.slope)
 
@@ -306,35 +307,19 @@ def plain_pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
         opposite=np.zeros(len(kept), np.int64),
         weight=float(problem.weight),
         constant=loss_at_zero(problem, np.delete(y, kept)),
-        loss=LOSSES[problem.loss],
+        loss=LOSSES[problem.loss].code,
         slope=float(problem.activation.slope),
         first=int(problem.train == "first"),
     )
     return packed, Coordinates(basis, perp, kept, problem.data.n), start
 
 
-def drive(pk: Pack, f: np.ndarray) -> tuple[np.ndarray, float]:
-    """-dL/df_i / e^G and G (0 for the square loss)."""
-    if pk.loss == SQUARE:
-        return pk.weight * (pk.y - f), 0.0
-    z = pk.y * f
-    log = -z if pk.loss == EXPONENTIAL else -np.logaddexp(0.0, z)
+def drive(loss: Loss, pk: Pack, f: np.ndarray) -> tuple[np.ndarray, float]:
+    """-dL/df_i / e^G and G (0 for a loss without a tail)."""
+    if not loss.tailed:
+        return loss.force(pk.y, f, pk.weight), 0.0
+    log = loss.log_force(pk.y * f)
     top = float(np.max(log, initial=-np.inf))
     if not np.isfinite(top):
         return np.zeros_like(f), 0.0
-    twice = np.log(2.0) if pk.loss == LOGISTIC2 else 0.0
-    return pk.y * np.exp(log - top), top + np.log(pk.weight) + twice
-
-
-def log_loss(pk: Pack, f: np.ndarray) -> float:
-    """log of the loss; -inf for a perfect square-loss fit."""
-    with np.errstate(divide="ignore"):
-        if pk.loss == SQUARE:
-            return float(np.log(0.5 * pk.weight * np.sum((f - pk.y) ** 2) + pk.constant))
-        z = pk.y * f
-        if pk.loss == EXPONENTIAL:
-            terms = -z
-        else:
-            terms = np.where(z > 30.0, -z - 0.5 * np.exp(-np.maximum(z, 30.0)), np.log(np.logaddexp(0.0, -z)))
-        total = np.logaddexp.reduce(terms) + np.log(pk.weight) + (np.log(2.0) if pk.loss == LOGISTIC2 else 0.0)
-        return float(np.logaddexp(total, np.log(pk.constant)))
+    return pk.y * np.exp(log - top), top + np.log(pk.weight) + loss.log_factor

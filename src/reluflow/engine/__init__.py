@@ -1,32 +1,10 @@
-"""Compiled kernels.
+"""Compiled kernels: what a run computes, as functions of arrays and records.
 
-Numba keeps a compiled function until its own file changes, although code of other files is compiled into it. Kernels
-are therefore forgotten together: when any kernel file is newer than the last time one was, everything compiled beside
-them is deleted.
+The flow: `pack` makes arrays of a problem and `layout` says where everything stands; `field` is the velocity; `coupled`
+steps all neurons together by `explicit` and `implicit` steps, finds events with `locate` and resolves them with
+`events` and `surfaces`; `frozen` jumps over phases of constant drive; `windows` and `tracer` serve wide problems;
+`origin` handles neurons at w = 0; `rare` collects what is not a step.
+
+Descent: `descent`, `fast_forward`, `adams`, `closed_form`. For both, `loss` is the table of losses in compiled form,
+and `_jit` says how kernels are compiled.
 """
-
-from __future__ import annotations
-
-import contextlib
-import hashlib
-import os
-from pathlib import Path
-
-
-def _forget_stale() -> None:
-    here = Path(os.path.abspath(__file__)).parent
-    cache = here / "__pycache__"
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        cache = Path(os.environ["NUMBA_CACHE_DIR"]) / f"{here.name}_{hashlib.sha1(str(here).encode()).hexdigest()}"
-    stamp = ";".join(f"{p.name}:{p.stat().st_mtime_ns}:{p.stat().st_size}" for p in sorted(here.glob("*.py")))
-    note = cache / "kernels.stamp"
-    with contextlib.suppress(OSError):
-        if note.exists() and note.read_text() == stamp:
-            return
-        for old in (*cache.glob("*.nbi"), *cache.glob("*.nbc")):
-            old.unlink(missing_ok=True)
-        cache.mkdir(parents=True, exist_ok=True)
-        note.write_text(stamp)
-
-
-_forget_stale()

@@ -1,79 +1,106 @@
 """How every kernel is compiled: NaN and infinity kept, sums free to be reordered for SIMD, entries cached on disk.
 
-`entry` marks what Python calls, and is stored with all it calls inside; `inner` what only kernels call, which needs
-neither a way in from Python (a call from there crashes) nor a place on disk; `making` an inner function that makes
-arrays; `glue` what is pasted into its caller. Only `making` counts references to arrays, which would take as long as
-the arithmetic elsewhere.
+    entry     what Python calls; stored on disk with everything it calls inside
+    inner     what only kernels call; a call from Python crashes
+    making    an inner function that makes arrays, so that references to them are counted; elsewhere they are not, which
+              would take as long as the arithmetic
+    glue      pasted into its caller, before types are known
 
-Numba optimises a function together with all it calls and turns both into machine code, then does so again for whatever
-calls it. Here an inner function stays as numba first writes it down, and only entries are optimised and emitted, which
-halves the time they take to compile.
+With a version of numba this was tested with (`TESTED`), inner functions are compiled by `_parts`, which halves the time
+a first run waits. With any other version, or with RELUFLOW_JIT=plain in the environment, all of them are ordinary
+`numba.njit` functions: slower to compile, the same results.
+
+Numba keeps a compiled entry until its own file changes, although code of other files is compiled into it. So whatever
+lies in the folder that numba chose for an entry is deleted when any source of the kernels has changed since, and an
+entry is stored with a digest of the sources that it was compiled from.
 """
 
-import gc
-import logging
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numba
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
 
 # Room between small arrays. A vectorised loop first looks whether what it writes starts close behind what it reads, and
 # takes the scalar way if so, which rounds differently: two arrays must never be neighbours by chance.
 APART = 64
 
-
-TOLD = "reluflow compiles its kernels, once on this machine: half a minute to a minute."
-
-
-class Part(JITCodeLibrary):
-    """Code that entries take in. It never runs by itself, so it has no address and no environment."""
-
-    def _optimize_final_module(self):
-        pass
-
-    def _finalize_final_module(self):
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-    def get_pointer_to_function(self, name):
-        return 0
-
-    @property
-    def codegen(self):
-        return self  # whoever asks wants to `set_env`
-
-    def set_env(self, env_name, env):
-        pass
+TESTED = (0, 61), (0, 69)  # versions of numba: from, and below
+OPTIONS: dict[str, Any] = dict(error_model="numpy", nogil=True, fastmath={"reassoc", "contract"})
 
 
-class PartCompiler(Compiler):
-    def compile_extra(self, func):
-        self.state.library = Part(self.state.targetctx.codegen(), func.__qualname__)
-        return super().compile_extra(func)
+class Decorators(NamedTuple):
+    """How the four kinds of functions are compiled."""
+
+    entry: Callable
+    inner: Callable
+    making: Callable
+    glue: Callable
 
 
-class EntryCompiler(Compiler):
-    told = False
+def decorators(version: str) -> Decorators:
+    """The decorators for a version of numba: see the head of this file."""
+    glue = numba.njit(inline="always", **OPTIONS)
+    if not tested(version):
+        plain = numba.njit(**OPTIONS)
+        return Decorators(numba.njit(cache=True, **OPTIONS), plain, plain, glue)
+    from reluflow.engine._parts import EntryCompiler, PartCompiler
 
-    def compile_extra(self, func):
-        """Says once that it works, which takes a while. Without the collector of cycles: most objects are kept."""
-        if not EntryCompiler.told:
-            EntryCompiler.told = True
-            logging.getLogger("reluflow").warning(TOLD)
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            return super().compile_extra(func)
-        finally:
-            if collecting:
-                gc.enable()
+    part = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=PartCompiler, **OPTIONS)
+    return Decorators(
+        numba.njit(cache=True, pipeline_class=EntryCompiler, _nrt=False, **OPTIONS),
+        numba.njit(_nrt=False, **part),
+        numba.njit(_nrt=True, **part),
+        glue,
+    )
 
 
-_OPTIONS = dict(error_model="numpy", nogil=True, fastmath={"reassoc", "contract"})
-ENTRY = dict(cache=True, pipeline_class=EntryCompiler, _nrt=False, **_OPTIONS)
-INNER = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=PartCompiler, **_OPTIONS)
+def tested(version: str) -> bool:
+    """Whether `_parts` was tested with this version of numba, and is wanted."""
+    found = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    return TESTED[0] <= found < TESTED[1] and os.environ.get("RELUFLOW_JIT") != "plain"
 
-entry = numba.njit(**ENTRY)
-inner = numba.njit(_nrt=False, **INNER)
-making = numba.njit(_nrt=True, **INNER)
-glue = numba.njit(inline="always", **_OPTIONS)
+
+_decorators = decorators(numba.__version__)
+inner, making, glue = _decorators[1:]
+
+
+def entry(function: Callable) -> Callable:
+    """Compiles an entry, and deletes what was compiled from other sources."""
+    compiled = _decorators.entry(function)
+    if hasattr(compiled, "stats"):  # not when compilation is switched off
+        forget_stale(Path(compiled.stats.cache_path))
+        if tested(numba.__version__):
+            from reluflow.engine._parts import stamp
+
+            # A process that compiles older sources may be about to store them.
+            stamp(compiled, sources())
+    return compiled
+
+
+@cache
+def sources() -> str:
+    """A digest of all that kernels are made from."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256(os.environ.get("RELUFLOW_JIT", "").encode())
+    for path in (*sorted(here.glob("*.py")), here.parent / "losses.py"):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def forget_stale(folder: Path) -> None:
+    """Deletes what numba keeps in `folder` if it was compiled from other sources than the present ones."""
+    note = folder / "kernels.stamp"
+    with contextlib.suppress(OSError):
+        if note.exists() and note.read_text() == sources():
+            return
+        for old in (*folder.glob("*.nbi"), *folder.glob("*.nbc")):
+            old.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        note.write_text(sources())

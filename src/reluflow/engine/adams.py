@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reluflow.engine import loss as losses
 from reluflow.engine._jit import glue, inner
 from reluflow.engine.descent import drive, look, pulls
-from reluflow.engine.field import EXPONENTIAL, LOGISTIC2, SQUARE
 
 ORDER = 9  # sums over nodes go by threes
 TOLERANCE = 1e-13  # error estimate of one leap, relative to every neuron
@@ -116,15 +116,9 @@ def margins(x, q, row, u, v):
 @glue
 def curvature(task, f, out):
     """The square root of l'' at every datum."""
-    weight = (1.0 / f.size if task.mean == 1 else 1.0) * (2.0 if task.loss == LOGISTIC2 else 1.0)
+    weight = (1.0 / f.size if task.mean == 1 else 1.0) * losses.factor(task.loss)
     for i in range(f.size):
-        z = task.y[i] * f[i]
-        if task.loss == SQUARE:
-            out[i] = np.sqrt(weight)
-        elif task.loss == EXPONENTIAL:
-            out[i] = np.sqrt(weight * np.exp(-z))
-        else:
-            out[i] = np.sqrt(weight / (2.0 + np.exp(z) + np.exp(-z)))
+        out[i] = np.sqrt(losses.curvature(task.loss, weight, task.y[i], f[i]))
 
 
 @inner

@@ -13,7 +13,7 @@ import numpy as np
 
 from reluflow.engine._jit import inner
 from reluflow.engine.descent import LOG2, RESTING, bit, switched, turned
-from reluflow.engine.field import SQUARE
+from reluflow.engine.loss import tailed
 
 SMALL = 1e-14  # an output, relative to what the drive feels, at which a jump ends
 EARLY = 1e-2  # a jump begins when outputs are below this share of SMALL
@@ -26,7 +26,7 @@ NOTHING, SMALL_ONES, ALL = 0, 1, 2
 @inner
 def felt(loss, mean, g):
     """The output that the drive would feel as a change of relative size 1."""
-    if loss != SQUARE:
+    if tailed(loss):
         return 1.0
     largest = 0.0
     for i in range(g.size):

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reluflow.engine import loss as losses
 from reluflow.engine._jit import entry, glue, inner
-from reluflow.engine.field import EXPONENTIAL, LOGISTIC2, OFF, ON, PINNED, SQUARE, times
+from reluflow.engine.field import OFF, ON, PINNED, times
 from reluflow.engine.surfaces import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
 
 RUNNING, REACHED, STATIONARY, FLUSH, NOT_FINITE, DRAW = 0, 1, 2, 3, 4, 5
@@ -77,17 +78,9 @@ class Room(NamedTuple):
 @glue
 def drive(task, rows, f, g):
     """g_i = -dL/df_i of a batch."""
-    weight = 1.0 / f.size if task.mean == 1 else 1.0
-    if task.loss == LOGISTIC2:
-        weight *= 2.0
+    weight = (1.0 / f.size if task.mean == 1 else 1.0) * losses.factor(task.loss)
     for p in range(f.size):
-        y = task.y[rows[p]]
-        if task.loss == SQUARE:
-            g[p] = weight * (y - f[p])
-        elif task.loss == EXPONENTIAL:
-            g[p] = weight * y * np.exp(-y * f[p])
-        else:
-            g[p] = weight * y / (1.0 + np.exp(y * f[p]))
+        g[p] = losses.force(task.loss, weight, task.y[rows[p]], f[p])
 
 
 @glue

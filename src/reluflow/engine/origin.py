@@ -3,58 +3,56 @@
 Reached only while sliding, or started at; what follows is not unique in general, and is recorded so.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from reluflow.engine import surfaces as slide
+from reluflow.engine import surfaces
 from reluflow.engine._jit import APART, inner, making
 from reluflow.engine.events import record, settle_surfaces
-from reluflow.engine.field import ASLEEP, FRESH, OFF, ON, PINNED, SLID, fill
-from reluflow.engine.layout import ORIGIN
+from reluflow.engine.field import DORMANT, FRESH, OFF, ON, PINNED, SLID, fill
+from reluflow.engine.layout import row
+
+
+class Ascent(NamedTuple):
+    """The ray found from w = 0: its bits, how often each still switched at the end, growth rate and force scale."""
+
+    side: np.ndarray
+    flips: np.ndarray
+    growth: float
+    scale: float
 
 
 @inner
-def fall_asleep(pk, st, j, ev, ci, cf):
-    """w_j = 0 and no way out of it: the neuron rests there until the drive opens one."""
-    r = pk.e.shape[1]
-    for i in range(j * r, (j + 1) * r):
-        st.y[i] = 0.0
-    for k in range(st.code.shape[1]):
-        kind = slide.change(st.code[j, k], PINNED)
+def rest_at_origin(problem, state, run, work, j):
+    """w_j = 0 and no way out of it: the neuron is dormant until the drive opens one."""
+    fill(row(state.y, j, problem.e.shape[1]), 0.0)
+    for k in range(state.code.shape[1]):
+        kind = surfaces.change(state.code[j, k], PINNED)
         if kind >= 0:
-            record(ev, ci, cf, j, k, kind, 0.0)
-        st.code[j, k] = PINNED
-        st.bits[j, k] = pk.slope
-    st.slid[j] = 0
-    st.dead[j] = ASLEEP
+            record(run, work.log, j, k, kind, 0.0)
+        state.code[j, k] = PINNED
+        state.bits[j, k] = problem.slope
+    state.slid[j] = 0
+    state.dead[j] = DORMANT
 
 
 @inner
-def rest_if_held(pk, st, ev, ci, cf):
+def rest_if_held(problem, state, run, work):
     """A neuron that `settle_surfaces` found held on every direction has w = 0 and rests."""
-    if ci[ORIGIN] > 0:
-        j = ci[ORIGIN] - 1
-        ci[ORIGIN] = 0
-        record(ev, ci, cf, j, -1, slide.EV_ORIGIN, 0.0)
-        fall_asleep(pk, st, j, ev, ci, cf)
+    if run.origin > 0:
+        j = run.origin - 1
+        run.origin = 0
+        record(run, work.log, j, -1, surfaces.EV_ORIGIN, 0.0)
+        rest_at_origin(problem, state, run, work, j)
 
 
 @making
-def leave_origin(pk, st, j, way, wk, noises, ev, ci, cf):
-    """From w_j = 0: a ray z with s D(z) along z, found by going uphill on s sum_i g_i s(<z, x_i>) from `way`. Never
-    unique.
-
-    Surfaces on which the ascent keeps switching are held and resolved; without a ray that grows the neuron rests at
-    0.
-    """
-    _m, big = st.bits.shape
-    r = pk.e.shape[1]
-    s = st.sign[j]
+def ascend(problem, work, sign, way):
+    """From `way` uphill on sign * sum_i g_i s(<z, x_i>), 400 steps of decreasing length on the sphere."""
+    big, r = problem.e.shape
     z, D = np.empty(r + APART)[:r], np.empty(r + APART)[:r]
-    side, flips, mark = (
-        np.empty(big + APART, np.int64)[:big],
-        np.empty(big + APART, np.int64)[:big],
-        np.empty(big + APART, np.int64)[:big],
-    )
+    side, flips = np.empty(big + APART, np.int64)[:big], np.empty(big + APART, np.int64)[:big]
     fill(flips, 0)
     fill(side, -1)
     size, scale = 0.0, 1e-300
@@ -62,7 +60,7 @@ def leave_origin(pk, st, j, way, wk, noises, ev, ci, cf):
         z[i] = way[i]
         size += z[i] * z[i]
     for k in range(big):
-        scale += abs(wk.jump[k]) + abs(wk.base[k])
+        scale += abs(work.jump[k]) + abs(work.base[k])
     growth = 0.0
     for turn in range(400):
         size = np.sqrt(size)
@@ -72,52 +70,61 @@ def leave_origin(pk, st, j, way, wk, noises, ev, ci, cf):
         for k in range(big):
             u = 0.0
             for i in range(r):
-                u += z[i] * pk.e[k, i]
+                u += z[i] * problem.e[k, i]
             now = 1 if u > 0.0 else 0
             if now != side[k] and turn >= 300:
                 flips[k] += 1
             side[k] = now
-            coef = (1.0 if now == 1 else pk.slope) * wk.jump[k] + wk.base[k]
+            coef = (1.0 if now == 1 else problem.slope) * work.jump[k] + work.base[k]
             for i in range(r):
-                D[i] += coef * pk.e[k, i]
+                D[i] += coef * problem.e[k, i]
         growth, size = 0.0, 0.0
         for i in range(r):
-            growth += s * D[i] * z[i]
-            z[i] += s * D[i] / scale * 4.0 / (1.0 + 0.1 * turn)
+            growth += sign * D[i] * z[i]
+            z[i] += sign * D[i] / scale * 4.0 / (1.0 + 0.1 * turn)
             size += z[i] * z[i]
-    for i in range(j * r, (j + 1) * r):
-        st.y[i] = 0.0
-    st.slid[j] = 0
-    if growth <= 1e-6 * scale:
-        fall_asleep(pk, st, j, ev, ci, cf)
-        return
-    st.dead[j] = 0
-    for k in range(big):
-        mark[k] = slide.HELD if flips[k] > 2 else slide.ABSENT
-        new = ON if side[k] == 1 else OFF
-        kind = slide.change(st.code[j, k], new)
-        st.code[j, k] = new + FRESH
-        st.bits[j, k] = 1.0 if new == ON else pk.slope
-        if mark[k] == slide.ABSENT and kind >= 0:
-            record(ev, ci, cf, j, k, kind, 0.0)
-        elif mark[k] != slide.ABSENT:
-            st.code[j, k] = SLID
-    settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, 0.0)
-    rest_if_held(pk, st, ev, ci, cf)
+    return Ascent(side, flips, growth, scale)
 
 
 @making
-def wake(pk, st, wk, noises, ev, ci, cf):
-    """Neurons resting at w = 0 go on when the drive opens a way; True if one did."""
-    m = st.sign.size
-    r = pk.e.shape[1]
+def leave_origin(problem, state, run, work, j, way):
+    """From w_j = 0 along a ray z with sign D(z) along z, found by `ascend` from `way`. Never unique.
+
+    Surfaces on which the ascent keeps switching are held and resolved; without a ray that grows the neuron rests at 0.
+    """
+    found = ascend(problem, work, state.sign[j], way)
+    fill(row(state.y, j, problem.e.shape[1]), 0.0)
+    state.slid[j] = 0
+    if found.growth <= 1e-6 * found.scale:
+        rest_at_origin(problem, state, run, work, j)
+        return
+    state.dead[j] = 0
+    mark = work.mark
+    for k in range(state.bits.shape[1]):
+        mark[k] = surfaces.HELD if found.flips[k] > 2 else surfaces.ABSENT
+        new = ON if found.side[k] == 1 else OFF
+        kind = surfaces.change(state.code[j, k], new)
+        state.code[j, k] = new + FRESH
+        state.bits[j, k] = 1.0 if new == ON else problem.slope
+        if mark[k] == surfaces.ABSENT and kind >= 0:
+            record(run, work.log, j, k, kind, 0.0)
+        elif mark[k] != surfaces.ABSENT:
+            state.code[j, k] = SLID
+    settle_surfaces(problem, state, run, work, j, 0.0)
+    rest_if_held(problem, state, run, work)
+
+
+@making
+def leave_dormancy(problem, state, run, work):
+    """Dormant neurons at w = 0 go on when the drive opens a way; True if one did."""
+    r = problem.e.shape[1]
     way = np.empty(r + APART)[:r]
-    woken = False
-    for j in range(m):
-        if st.dead[j] == ASLEEP:
+    moved = False
+    for j in range(state.sign.size):
+        if state.dead[j] == DORMANT:
             # Off the axes, so that no surface of the data is singled out.
             for i in range(r):
                 way[i] = np.cos(1.0 + 2.0 * i)
-            leave_origin(pk, st, j, way, wk, noises, ev, ci, cf)
-            woken = woken or st.dead[j] != ASLEEP
-    return woken
+            leave_origin(problem, state, run, work, j, way)
+            moved = moved or state.dead[j] != DORMANT
+    return moved

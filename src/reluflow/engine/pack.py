@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.engine._jit import APART
-from reluflow.problem import LOSSES, Problem
+from reluflow.engine.layout import all_apart
+from reluflow.losses import LOSSES
+from reluflow.problem import Problem
 
 EPS = float(np.finfo(float).eps)
 ROUNDING = 8 * EPS
@@ -61,19 +62,6 @@ class Start(NamedTuple):
     c: np.ndarray  # (m,)
     delta_sign: np.ndarray  # (m,) sign of a^2 - |w|^2, 0 for balanced rows
     delta_log: np.ndarray  # (m,) log of its modulus
-
-
-def apart(array: np.ndarray) -> np.ndarray:
-    """The array with room behind it, see `APART`."""
-    room = np.empty(array.size + APART, array.dtype)
-    out = room[: array.size].reshape(array.shape)
-    out[...] = array
-    return out
-
-
-def all_apart(arrays):
-    """A named tuple of arrays (and numbers) with every array set apart."""
-    return type(arrays)(*(apart(a) if isinstance(a, np.ndarray) else a for a in arrays))
 
 
 def surfaces(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -144,7 +132,7 @@ def pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
         opposite=opposite,
         weight=float(problem.weight),
         constant=loss_at_zero(problem, np.delete(y, kept)),
-        loss=LOSSES[problem.loss],
+        loss=LOSSES[problem.loss].code,
         slope=float(problem.activation.slope),
         first=int(problem.train == "first"),
     )
@@ -153,10 +141,7 @@ def pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
 
 def loss_at_zero(problem: Problem, y: np.ndarray) -> float:
     """Loss of data with labels y on which the output is 0."""
-    each = {"square": 0.5 * y**2, "logistic": np.log(2.0), "logistic2": 2 * np.log(2.0), "exponential": 1.0}[
-        problem.loss
-    ]
-    return float(problem.weight * np.sum(np.broadcast_to(each, y.shape)))
+    return float(problem.weight * np.sum(LOSSES[problem.loss].value(y, np.zeros_like(y))))
 
 
 def initial_state(problem: Problem, basis: np.ndarray) -> tuple[Start, np.ndarray | None]:

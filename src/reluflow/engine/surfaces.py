@@ -1,4 +1,4 @@
-"""What happens on activation surfaces: cross, slide (Filippov), let go. The only place that decides bits.
+"""What happens on activation surfaces: a neuron crosses, slides (Filippov), is released. All bits are decided here.
 
 On the surfaces T of a neuron with sign s the bits m_k solve the box complementarity problem
 
@@ -12,10 +12,14 @@ PINNED is a surface held with its bit at the slope because the velocity normal t
 data): it counts as off.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from reluflow.engine._jit import APART, inner, making
-from reluflow.engine.field import FRESH, OFF, ON, PINNED, SLID, SQUARE, fill
+from reluflow.engine.field import FRESH, OFF, ON, PINNED, SLID, fill
+from reluflow.engine.layout import row, weights
+from reluflow.engine.loss import tailed
 
 # How a surface came to be resolved.
 ABSENT, FALLING, RISING, HELD, FORCE_OFF, FORCE_ON, AT_START = 0, 1, 2, 3, 4, 5, 6
@@ -25,15 +29,42 @@ EV_ON, EV_OFF, EV_SLIDE, EV_RELEASE_ON, EV_RELEASE_OFF, EV_DEAD, EV_SIGN, EV_ORI
 ROUND = 1e-13  # relative to the sum of the moduli of a neuron's surface forces
 
 
+class Hold(NamedTuple):
+    """What decides whether a neuron stays on a surface it is held on."""
+
+    sign: float
+    scale: float  # sum of the moduli of the neuron's forces on other surfaces
+    held: float  # the same for the surfaces it is held on
+    noise: float  # rounding error of the jump
+    slope: float
+    pinned: bool
+
+
+class Box(NamedTuple):
+    """The complementarity problem of one neuron on t surfaces, n = m |F| with the sign turned where they repel."""
+
+    surface: np.ndarray  # (t,)
+    attract: np.ndarray  # (t,) 1 where n is free within its bounds
+    p: np.ndarray
+    G: np.ndarray  # (t, t)
+    lower: np.ndarray
+    upper: np.ndarray
+    n: np.ndarray
+    v: np.ndarray  # p - G n, the normal velocities
+    scale: float  # sum of the moduli of all forces
+    grain: float  # rounding of the velocities
+
+
 @inner
-def out_of_held(st, j, r, z):
+def out_of_held(state, j, z):
     """Projects z on the complement of the surfaces neuron j is held on."""
-    for p in range(st.slid[j]):
+    r = z.size
+    for p in range(state.slid[j]):
         dot = 0.0
         for i in range(r):
-            dot += st.basis[j, p, i] * z[i]
+            dot += state.basis[j, p, i] * z[i]
         for i in range(r):
-            z[i] -= dot * st.basis[j, p, i]
+            z[i] -= dot * state.basis[j, p, i]
 
 
 @inner
@@ -62,116 +93,126 @@ def solve_spd(G, rhs, k):
 
 
 @inner
-def noise(pk, y, m, r, wk, out):
-    """Rounding error of the surface forces F_k, from the size of what was summed to get them. Expects wk at `y`."""
+def noise(problem, y, work):
+    """Fills work.noise: the rounding error of the forces F_k, from the size of what was summed. Expects work at y."""
+    r = problem.e.shape[1]
+    m = work.e2c.size
+    b, _ = weights(y, m)
     total = 0.0
     for j in range(m):
+        q = row(y, j, r)
         size = 0.0
         for i in range(r):
-            size += y[j * r + i] ** 2
-        total += wk.e2c[j] * abs(y[m * r + j]) * np.sqrt(size)
+            size += q[i] ** 2
+        total += work.e2c[j] * abs(b[j]) * np.sqrt(size)
+    out = work.noise
     fill(out, 0.0)
-    for i in range(pk.alpha.size):
-        a = abs(pk.alpha[i])
-        if pk.loss == SQUARE:
-            out[pk.surf[i]] += 1e-15 * pk.weight * a * (abs(pk.y[i]) + a * total)
+    for i in range(problem.alpha.size):
+        a = abs(problem.alpha[i])
+        if tailed(problem.loss):
+            out[problem.surf[i]] += 1e-15 * a * abs(work.g[i]) * (1.0 + a * total)
         else:
-            out[pk.surf[i]] += 1e-15 * a * abs(wk.g[i]) * (1.0 + a * total)
+            out[problem.surf[i]] += 1e-15 * problem.weight * a * (abs(problem.y[i]) + a * total)
 
 
 @inner
-def held_margin(s, F, need, scale, held, noise, slope, pinned):
+def held_margin(F, need, hold):
     """(margin, side) of one held surface with jump F whose bit would have to give the force `need`; see `margins`.
 
-    `held` is the sum of the forces on held surfaces: `resolve` counts them as rounding, so a pinned surface is let go
-    only above it, or it would be held again.
+    `resolve` counts the forces on held surfaces as rounding, so a pinned surface is released only above them, or it
+    would be held again.
     """
-    grain = ROUND * scale + 10.0 * noise
-    if abs(F) <= 10.0 * noise:
+    s = hold.sign
+    grain = ROUND * hold.scale + 10.0 * hold.noise
+    if abs(F) <= 10.0 * hold.noise:
         return 1.0, 0
     if s * F < 0.0:
-        lo = -s * need - slope * abs(F)
+        lo = -s * need - hold.slope * abs(F)
         hi = abs(F) + s * need
-        if pinned and lo > 2.0 * (grain + ROUND * held) and hi > 0.0:
+        if hold.pinned and lo > 2.0 * (grain + ROUND * hold.held) and hi > 0.0:
             return -1e-300, 2
-        return (min(lo, hi) + grain) / scale, 0 if lo < hi else 1
-    # Pinned ones may stay while nothing pushes; a slid one has lost its hold.
-    lost = abs(need - slope * F) if pinned else max(abs(need), abs(F))
-    return (grain - lost) / scale, 3
+        return (min(lo, hi) + grain) / hold.scale, 0 if lo < hi else 1
+    # A pinned surface may stay while no force acts along it; a slid one repels now.
+    lost = abs(need - hold.slope * F) if hold.pinned else max(abs(need), abs(F))
+    return (grain - lost) / hold.scale, 3
 
 
 @inner
-def margins(pk, st, wk, noises, out):
-    """How far the held surfaces are from letting go: (smallest margin, neuron, surface, side), every one in `out`.
+def multipliers(state, work, j):
+    """Fills work.nu: sum_a nu_a e_a = -(the part of the free pull of neuron j along its held normals)."""
+    r = work.free.shape[1]
+    count = state.slid[j]
+    nu = work.nu
+    for p in range(count - 1, -1, -1):
+        total = 0.0
+        for i in range(r):
+            total -= state.basis[j, p, i] * work.free[j, i]
+        for a in range(p + 1, count):
+            total -= state.tri[j, p, a] * nu[a]
+        nu[p] = total / state.tri[j, p, p]
 
-    Sets the bits of slid surfaces on the way. A margin is relative to the neuron's forces; negative means release,
-    to the
-    off side (0), to the on side (1), from pinned to sliding (2), or to be resolved anew (3). Expects wk.free, wk.jump,
-    wk.base of the state in question.
+
+@inner
+def margins(problem, state, work, out):
+    """How far the held surfaces are from release: (smallest margin, neuron, surface, side), every margin in `out`.
+
+    Sets the bits of slid surfaces on the way. A margin is relative to the neuron's forces; negative means release, to
+    the off side (0), to the on side (1), from pinned to sliding (2), or to be resolved anew (3). Expects work.free,
+    work.jump, work.base, work.noise of the state in question.
     """
-    m, big = st.bits.shape
-    r = pk.e.shape[1]
-    worst, wj, wk_, wside = 1.0, -1, -1, 0
-    nu = wk.nu
+    m, big = state.bits.shape
+    worst, neuron, surface, side = 1.0, -1, -1, 0
     for j in range(m):
-        if st.slid[j] == 0 or st.dead[j] != 0:
+        if state.slid[j] == 0 or state.dead[j] != 0:
             continue
         scale = 1e-300
         held = 0.0
-        for p in range(big):
-            if (st.code[j, p] & 3) < SLID:
-                scale += abs(st.bits[j, p] * wk.jump[p] + wk.base[p])
+        for k in range(big):
+            if (state.code[j, k] & 3) < SLID:
+                scale += abs(state.bits[j, k] * work.jump[k] + work.base[k])
             else:
-                held += abs(wk.jump[p]) + abs(wk.base[p])
-        # nu solves sum_a nu_a e_a = -(the part of the free pull along the held normals).
-        count = st.slid[j]
-        for p in range(count - 1, -1, -1):
-            total = 0.0
-            for i in range(r):
-                total -= st.basis[j, p, i] * wk.free[j, i]
-            for a in range(p + 1, count):
-                total -= st.tri[j, p, a] * nu[a]
-            nu[p] = total / st.tri[j, p, p]
-        s = st.sign[j]
-        for a in range(count):
-            p = st.where[j, a]
-            out[j, p] = 1.0
-            F = wk.jump[p]
-            need = nu[a] - wk.base[p]
-            if abs(F) <= 10.0 * noises[p]:
+                held += abs(work.jump[k]) + abs(work.base[k])
+        multipliers(state, work, j)
+        s = state.sign[j]
+        for a in range(state.slid[j]):
+            k = state.where[j, a]
+            out[j, k] = 1.0
+            F = work.jump[k]
+            need = work.nu[a] - work.base[k]
+            if abs(F) <= 10.0 * work.noise[k]:
                 continue
-            pinned = (st.code[j, p] & 3) == PINNED
-            margin, side = held_margin(s, F, need, scale, held, noises[p], pk.slope, pinned)
+            pinned = (state.code[j, k] & 3) == PINNED
+            margin, to = held_margin(F, need, Hold(s, scale, held, work.noise[k], problem.slope, pinned))
             if s * F < 0.0 and not pinned:
-                st.bits[j, p] = min(1.0, max(pk.slope, need / F))
-            out[j, p] = margin
+                state.bits[j, k] = min(1.0, max(problem.slope, need / F))
+            out[j, k] = margin
             if margin < worst:
-                worst, wj, wk_, wside = margin, j, p, side
-    return worst, wj, wk_, wside
+                worst, neuron, surface, side = margin, j, k, to
+    return worst, neuron, surface, side
 
 
 @inner
-def hold(pk, st, j):
+def hold(problem, state, j):
     """Orthonormal basis of the normals neuron j is held on."""
-    r = pk.e.shape[1]
-    room = st.basis.shape[1]
+    r = problem.e.shape[1]
+    room = state.basis.shape[1]
     count = 0
-    for k in range(st.code.shape[1]):
-        if (st.code[j, k] & 3) < SLID:
+    for k in range(state.code.shape[1]):
+        if (state.code[j, k] & 3) < SLID:
             continue
         if count == room:
             break
-        z = st.basis
+        z = state.basis
         for i in range(r):
-            z[j, count, i] = pk.e[k, i]
+            z[j, count, i] = problem.e[k, i]
         for p in range(count):
-            st.tri[j, p, count] = 0.0
+            state.tri[j, p, count] = 0.0
         for _ in range(2):
             for p in range(count):
                 dot = 0.0
                 for i in range(r):
                     dot += z[j, p, i] * z[j, count, i]
-                st.tri[j, p, count] += dot
+                state.tri[j, p, count] += dot
                 for i in range(r):
                     z[j, count, i] -= dot * z[j, p, i]
         size = 0.0
@@ -181,21 +222,23 @@ def hold(pk, st, j):
         if size > 1e-7:
             for i in range(r):
                 z[j, count, i] /= size
-            st.tri[j, count, count] = size
-            st.where[j, count] = k
+            state.tri[j, count, count] = size
+            state.where[j, count] = k
             count += 1
-    st.slid[j] = count
+    state.slid[j] = count
 
 
 @inner
-def project(st, y, j, r):
-    """Takes the held normals out of q_j."""
-    for p in range(st.slid[j]):
+def project(problem, state, y, j):
+    """Takes the held normals out of the q_j of y."""
+    r = problem.e.shape[1]
+    q = row(y, j, r)
+    for p in range(state.slid[j]):
         dot = 0.0
         for i in range(r):
-            dot += st.basis[j, p, i] * y[j * r + i]
+            dot += state.basis[j, p, i] * q[i]
         for i in range(r):
-            y[j * r + i] -= dot * st.basis[j, p, i]
+            q[i] -= dot * state.basis[j, p, i]
 
 
 @making
@@ -302,124 +345,153 @@ def fails(G, p, lower, upper, n, place, k):
 
 
 @making
-def resolve(pk, st, j, mark, wk, noises):
-    """Decides the bits of neuron j on its marked surfaces; returns (unique?, distance from a bifurcation).
-
-    Writes st.bits and st.code; the caller records events, then calls `hold`. Expects wk.jump, wk.base at the present
-    state.
-    """
-    big = st.bits.shape[1]
-    s = st.sign[j]
+def gather(problem, state, work, j):
+    """The complementarity problem of neuron j on its marked surfaces."""
+    big = state.bits.shape[1]
+    s, mark = state.sign[j], work.mark
     t = 0
     for k in range(big):
         if mark[k] != ABSENT:
             t += 1
-    T = np.empty(t + APART, np.int64)[:t]
-    p, lower, upper, n, v = (
-        np.empty(t + APART)[:t],
-        np.empty(t + APART)[:t],
-        np.empty(t + APART)[:t],
-        np.empty(t + APART)[:t],
-        np.empty(t + APART)[:t],
-    )
-    G = np.empty((t + APART, t))[:t]
-    attract = np.empty(t + APART, np.int64)[:t]
+    surface, attract = np.empty(t + APART, np.int64)[:t], np.empty(t + APART, np.int64)[:t]
+    p, lower, upper = np.empty(t + APART)[:t], np.empty(t + APART)[:t], np.empty(t + APART)[:t]
+    n, v, G = np.empty(t + APART)[:t], np.empty(t + APART)[:t], np.empty((t + APART, t))[:t]
     t = 0
     for k in range(big):
         if mark[k] != ABSENT:
-            T[t] = k
+            surface[t] = k
             t += 1
     scale = 1e-300
     for a in range(t):
         p[a] = 0.0
     for k in range(big):
-        coef = wk.base[k] + (st.bits[j, k] * wk.jump[k] if mark[k] == ABSENT else 0.0)
-        scale += abs(coef) + (abs(wk.jump[k]) if mark[k] != ABSENT else 0.0)
+        coef = work.base[k] + (state.bits[j, k] * work.jump[k] if mark[k] == ABSENT else 0.0)
+        scale += abs(coef) + (abs(work.jump[k]) if mark[k] != ABSENT else 0.0)
         for a in range(t):
-            p[a] += s * coef * pk.gram[T[a], k]
+            p[a] += s * coef * problem.gram[surface[a], k]
     grain = ROUND * scale
     # n is the force s m F along e_k with its sign turned, so that attracting surfaces have n = m |F| >= 0.
     for a in range(t):
-        k = T[a]
-        F = wk.jump[k]
+        k = surface[a]
+        F = work.jump[k]
         for b in range(t):
-            G[a, b] = pk.gram[k, T[b]]
+            G[a, b] = problem.gram[k, surface[b]]
         # A jump below rounding decides nothing: such a surface is simply crossed.
-        attract[a] = 1 if s * F < -(grain + 10.0 * noises[k]) else 0
+        attract[a] = 1 if s * F < -(grain + 10.0 * work.noise[k]) else 0
         if attract[a] == 1 and mark[k] != FORCE_OFF and mark[k] != FORCE_ON:
-            lower[a], upper[a] = pk.slope * abs(F), abs(F)
+            lower[a], upper[a] = problem.slope * abs(F), abs(F)
         else:
             on = mark[k] == RISING or mark[k] == FORCE_ON
-            lower[a] = -s * F * (1.0 if on else pk.slope)
+            lower[a] = -s * F * (1.0 if on else problem.slope)
             upper[a] = lower[a]
-        n[a] = max(lower[a], min(upper[a], st.bits[j, k] * abs(F)))
-    unique = True
-    if t > 1:
-        L, rest = np.empty((t + APART, t))[:t], np.empty(t + APART)[:t]
-        for a in range(t):
-            rest[a] = 0.0
-            for b in range(t):
-                L[a, b] = G[a, b]
-        if solve_spd(L, rest, t) < 1e-10:
-            unique = False
+        n[a] = max(lower[a], min(upper[a], state.bits[j, k] * abs(F)))
+    return Box(surface, attract, p, G, lower, upper, n, v, scale, grain)
+
+
+@making
+def independent(G):
+    """Whether the normals with Gram matrix G are linearly independent: otherwise their bits are not unique."""
+    t = G.shape[0]
+    if t <= 1:
+        return True
+    L, rest = np.empty((t + APART, t))[:t], np.empty(t + APART)[:t]
+    for a in range(t):
+        rest[a] = 0.0
+        for b in range(t):
+            L[a, b] = G[a, b]
+    return not solve_spd(L, rest, t) < 1e-10
+
+
+@inner
+def turn_round(problem, state, work, j, box):
+    """Gives repelling surfaces the bit that the velocity at the solution asks for: (whether one changed, unique?)."""
+    s, mark = state.sign[j], work.mark
+    again, unique = False, True
+    for a in range(box.surface.size):
+        k = box.surface[a]
+        if box.attract[a] == 1:
+            continue
+        on_force = -s * work.jump[k]
+        on = box.n[a] == on_force and problem.slope < 1.0
+        if on and box.v[a] < -box.grain and mark[k] != FORCE_ON:
+            # Another surface met at the same instant turned the neuron round.
+            box.lower[a] = box.upper[a] = problem.slope * on_force
+            again = True
+        elif not on and box.v[a] > box.grain and mark[k] != FORCE_OFF:
+            box.lower[a] = box.upper[a] = on_force
+            again = True
+        elif not on and mark[k] >= HELD and abs(work.jump[k]) > box.grain + 10.0 * work.noise[k]:
+            # On a repelling surface: leaving with the bit on would be a solution too.
+            if box.v[a] - box.G[a, a] * (1.0 - problem.slope) * on_force > box.grain:
+                unique = False
+    return again, unique
+
+
+@inner
+def attracted(problem, state, work, j, box, a):
+    """Bit and code of an attracting surface from its force; returns the distance from the other outcome."""
+    k = box.surface[a]
+    bound = box.grain + 10.0 * work.noise[k]
+    low, high = box.n[a] - box.lower[a], box.upper[a] - box.n[a]
+    if low > bound and high > bound:
+        state.bits[j, k] = box.n[a] / abs(work.jump[k])
+        state.code[j, k] = SLID
+        return min(low, high) / box.scale
+    if low <= bound:
+        state.bits[j, k] = problem.slope
+        state.code[j, k] = PINNED if abs(box.v[a]) <= bound else OFF + FRESH
+    else:
+        state.bits[j, k] = 1.0
+        state.code[j, k] = ON + FRESH
+    return abs(box.v[a]) / box.scale if abs(box.v[a]) > bound else 1.0
+
+
+@inner
+def crossed(problem, state, work, j, box, a):
+    """Bit and code of a repelling, a negligible or a forced surface; returns the distance from the other outcome."""
+    k = box.surface[a]
+    mark = work.mark[k]
+    F, v = work.jump[k], box.v[a]
+    bound = box.grain + 10.0 * work.noise[k]
+    forced = mark == FORCE_OFF or mark == FORCE_ON
+    # Too small a jump is read off the way the neuron arrived, or is going.
+    on = box.n[a] == -state.sign[j] * F if abs(F) > bound else (mark == RISING or (mark >= HELD and v > bound))
+    if forced:
+        on = mark == FORCE_ON
+    state.bits[j, k] = 1.0 if on else problem.slope
+    state.code[j, k] = (ON if on else OFF) + FRESH
+    if not on and not forced and mark >= HELD and abs(v) <= bound:
+        state.code[j, k] = PINNED
+    return abs(v) / box.scale if not forced and mark != HELD and abs(F) > bound else 1.0
+
+
+@making
+def resolve(problem, state, work, j):
+    """Decides the bits of neuron j on the surfaces in work.mark; returns (unique?, distance from a bifurcation).
+
+    Writes state.bits and state.code; the caller records events, then calls `hold`. Expects work.jump, work.base,
+    work.noise at the present state.
+    """
+    box = gather(problem, state, work, j)
+    t = box.surface.size
+    unique = independent(box.G)
     for _ in range(t + 1):
-        box_qp(G, p, lower, upper, n)
-        again = False
+        box_qp(box.G, box.p, box.lower, box.upper, box.n)
         for a in range(t):
-            v[a] = p[a]
+            box.v[a] = box.p[a]
             for b in range(t):
-                v[a] -= G[a, b] * n[b]
-        for a in range(t):
-            k = T[a]
-            if attract[a] == 1:
-                continue
-            on_force = -s * wk.jump[k]
-            on = n[a] == on_force and pk.slope < 1.0
-            if on and v[a] < -grain and mark[k] != FORCE_ON:
-                # Another surface met at the same instant turned the neuron round.
-                lower[a] = upper[a] = pk.slope * on_force
-                again = True
-            elif not on and v[a] > grain and mark[k] != FORCE_OFF:
-                lower[a] = upper[a] = on_force
-                again = True
-            elif not on and mark[k] >= HELD and abs(wk.jump[k]) > grain + 10.0 * noises[k]:
-                # On a repelling surface: leaving with the bit on would be a solution too.
-                if v[a] - G[a, a] * (1.0 - pk.slope) * on_force > grain:
-                    unique = False
+                box.v[a] -= box.G[a, b] * box.n[b]
+        again, sure = turn_round(problem, state, work, j, box)
+        unique = unique and sure
         if not again:
             break
     distance = 1.0
     for a in range(t):
-        k = T[a]
-        F = wk.jump[k]
-        forced = mark[k] == FORCE_OFF or mark[k] == FORCE_ON
-        bound = grain + 10.0 * noises[k]
-        if attract[a] == 1 and not forced:
-            low, high = n[a] - lower[a], upper[a] - n[a]
-            if low > bound and high > bound:
-                st.bits[j, k] = n[a] / abs(F)
-                st.code[j, k] = SLID
-                distance = min(distance, min(low, high) / scale)
-                continue
-            if low <= bound:
-                st.bits[j, k] = pk.slope
-                st.code[j, k] = PINNED if abs(v[a]) <= bound else OFF + FRESH
-            else:
-                st.bits[j, k] = 1.0
-                st.code[j, k] = ON + FRESH
-            if abs(v[a]) > bound:
-                distance = min(distance, abs(v[a]) / scale)
-            continue
-        # Too small a jump is read off the way the neuron arrived, or is going.
-        on = n[a] == -s * F if abs(F) > bound else (mark[k] == RISING or (mark[k] >= HELD and v[a] > bound))
-        if forced:
-            on = mark[k] == FORCE_ON
-        st.bits[j, k] = 1.0 if on else pk.slope
-        st.code[j, k] = (ON if on else OFF) + FRESH
-        if not on and not forced and mark[k] >= HELD and abs(v[a]) <= bound:
-            st.code[j, k] = PINNED
-        if not forced and mark[k] != HELD and abs(F) > bound:
-            distance = min(distance, abs(v[a]) / scale)
+        mark = work.mark[box.surface[a]]
+        if box.attract[a] == 1 and mark != FORCE_OFF and mark != FORCE_ON:
+            distance = min(distance, attracted(problem, state, work, j, box, a))
+        else:
+            distance = min(distance, crossed(problem, state, work, j, box, a))
     return unique, distance
 
 
@@ -439,12 +511,12 @@ def change(old, new):
 
 
 @inner
-def is_dead(pk, st, j):
+def is_dead(problem, state, j):
     """True when no datum can ever move neuron j again: every bit is 0 and no surface has rows on both sides."""
-    if pk.slope > 0.0:
+    if problem.slope > 0.0:
         return False
-    for k in range(st.bits.shape[1]):
-        kind = st.code[j, k] & 3
-        if kind == ON or kind == SLID or pk.opposite[k] == 1:
+    for k in range(state.bits.shape[1]):
+        kind = state.code[j, k] & 3
+        if kind == ON or kind == SLID or problem.opposite[k] == 1:
             return False
     return True

@@ -12,19 +12,24 @@ that changes changes one column of C and adds one row of the Gram matrix to V. A
 that keeps <D, e_k> = 0.
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 import numpy as np
 
-from reluflow.engine import surfaces as slide
+from reluflow.engine import surfaces
 from reluflow.engine._jit import inner
-from reluflow.engine.events import SAME_INSTANT, record, settle_surfaces
+from reluflow.engine.events import SAME_INSTANT, change_sign, settle_surfaces
 from reluflow.engine.field import FRESH, ON, PINNED, SLID
-from reluflow.engine.layout import CLOCK, ORIGIN
-from reluflow.engine.locate import LEFT, norm_q
+from reluflow.engine.layout import row, weights
+from reluflow.engine.locate import LEFT, along_normal, norm_q
+from reluflow.engine.surfaces import Hold
 
 NODES = 6  # of the Gauss rule, and coefficients of a polynomial
 TAYLOR = 18
 LOOKS = 10  # places at which a surface is looked at before its crossing is located
-MOST = 400  # events of one neuron in one stretch
+MOST_EVENTS = 400  # of one neuron in one stretch
 
 _x, _w = np.polynomial.legendre.leggauss(NODES)
 AT, WEIGHT = 0.5 * (1.0 + _x), 0.5 * _w
@@ -32,6 +37,88 @@ LEGENDRE = np.polynomial.legendre.legvander(_x, NODES - 1).T.copy()  # [l, node]
 FIT = np.linalg.inv(np.vander(AT, NODES, increasing=True))  # values at the nodes -> coefficients of x^i
 
 DONE, BAD = 0, 1  # BAD: too long a stretch, or something only the coupled regime handles
+ON_SIDE, OF_SIGN, HELD = 0, 1, 2  # what is watched: the side of a surface, the sign of a, the hold of a surface
+
+STRETCH = np.dtype(
+    [
+        ("clock", "f8"),  # at the start of the stretch
+        ("H", "f8"),  # its length
+        ("unit", "f8"),  # the unit of the forces, which are times H, relative to work.jump
+        ("gram_norm", "f8"),  # largest eigenvalue of the Gram matrix: |sum_k c_k e_k|^2 over sum_k c_k^2
+        ("both", "i8"),  # 1 when some surface has rows on both of its sides
+        # One neuron from its last event on: the piece [x0, x0 + length] of the stretch.
+        ("x0", "f8"),
+        ("length", "f8"),
+        ("move", "f8"),  # how far anything can have moved
+        ("norm", "f8"),  # |q| at its start
+        ("looked", "i8"),  # 1 when the table of amounts is filled
+        # Its first event, at x0 + x; x is 2 without one.
+        ("x", "f8"),
+        ("hit", "i8"),  # a surface; -1: the output weight changes sign; -2: no event
+        ("side", "i8"),  # -1 crossing, otherwise a release as in `surfaces.margins`
+    ],
+    align=True,
+)
+
+
+class Single(NamedTuple):
+    """What one neuron is traced in."""
+
+    C: np.ndarray  # (NODES, S) coefficients of D_i
+    V: np.ndarray  # (NODES, S) <D_i, e_k>
+    F: np.ndarray  # (NODES, S) forces
+    B: np.ndarray
+    u: np.ndarray  # (S,) <q, e_k>
+    beta: np.ndarray  # (NODES,)
+    gamma: np.ndarray  # (NODES, NODES)
+    A: np.ndarray  # (TAYLOR + 1,) series of a
+    alpha: np.ndarray  # (NODES,) amounts
+    bound: np.ndarray  # (NODES,) and what they can become
+    along: np.ndarray
+    table: np.ndarray  # (LOOKS + 1, NODES + 1) amounts and a at equally spaced places
+    on: np.ndarray
+    here: np.ndarray
+    was: np.ndarray  # (S,) codes before an event
+
+
+class Window(NamedTuple):
+    """Arrays of the window regime; overwritten by every stretch."""
+
+    stretch: np.record  # a STRETCH
+    at: np.ndarray  # (NODES, 2, S) F_k and B_k at the nodes, with respect to the clock
+    new: np.ndarray
+    F: np.ndarray  # (NODES, S) the same as coefficients of x^i, times H
+    B: np.ndarray
+    C: np.ndarray  # (NODES, m, S) coefficients of D_i
+    V: np.ndarray  # (NODES, m, S) <D_i, e_k>
+    last_C: np.ndarray  # (NODES, S) coefficients of the neuron just traced, after its last event
+    values: np.ndarray  # (NODES, 2, S) sums over neurons without events
+    moments: np.ndarray  # (NODES, 2, S) Legendre moments of those with
+    energy: np.ndarray
+    ends: np.ndarray  # (m, NODES + 1) alpha_i and a at the end
+    theta: np.ndarray  # (m, S) what remains to be added to q, along e_k
+    move: np.ndarray  # (m, r) the same in coordinates
+    hits: np.ndarray  # (m,) events in this stretch
+    y: np.ndarray  # the state at its start
+    bits: np.ndarray
+    code: np.ndarray
+    sign: np.ndarray
+    dead: np.ndarray
+    u0: np.ndarray  # (m, S) <q_j, e_k> there
+    rate: np.ndarray  # (2, S) rates of the outputs
+    f: np.ndarray  # (n,) outputs on the way
+    tmp: np.ndarray
+    one: Single
+
+
+class Watch(NamedTuple):
+    """One thing that must stay positive, and what decides it."""
+
+    kind: int  # ON_SIDE, OF_SIGN, HELD
+    k: int
+    side: float
+    grain: float  # how far below zero is still zero
+    hold: Hold
 
 
 @inner
@@ -82,28 +169,29 @@ def amounts(A, x, alpha):
 
 
 @inner
-def hold_coefficients(pk, st, j, C, V, along):
+def hold_coefficients(problem, state, one, j):
     """Gives the held surfaces of neuron j the coefficients nu that make V vanish there; expects V without them."""
+    C, V, along = one.C, one.V, one.along
     big = V.shape[1]
-    count = st.slid[j]
+    count = state.slid[j]
     for i in range(NODES):
         for a in range(count):
-            total = V[i, st.where[j, a]]
+            total = V[i, state.where[j, a]]
             for p in range(a):
-                total -= st.tri[j, p, a] * along[p]
-            along[a] = total / st.tri[j, a, a]
+                total -= state.tri[j, p, a] * along[p]
+            along[a] = total / state.tri[j, a, a]
         for p in range(count - 1, -1, -1):
             total = -along[p]
             for a in range(p + 1, count):
-                total -= st.tri[j, p, a] * C[i, st.where[j, a]]
-            C[i, st.where[j, p]] = total / st.tri[j, p, p]
+                total -= state.tri[j, p, a] * C[i, state.where[j, a]]
+            C[i, state.where[j, p]] = total / state.tri[j, p, p]
         for a in range(count):
-            k = st.where[j, a]
+            k = state.where[j, a]
             nu = C[i, k]
             for l in range(big):
-                V[i, l] += nu * pk.gram[k, l]
+                V[i, l] += nu * problem.gram[k, l]
         for a in range(count):
-            V[i, st.where[j, a]] = 0.0
+            V[i, state.where[j, a]] = 0.0
 
 
 @inner
@@ -116,83 +204,88 @@ def surface_at(u, V, alpha, k):
 
 
 @inner
-def look(A, length, table):
+def fill_table(one, stretch):
     """alpha_i and a at LOOKS + 1 equally spaced places, one row each."""
+    if stretch.looked:
+        return
     for p in range(LOOKS + 1):
-        table[p, NODES] = amounts(A, length * p / LOOKS, table[p])
+        one.table[p, NODES] = amounts(one.A, stretch.length * p / LOOKS, one.table[p])
+    stretch.looked = 1
 
 
 @inner
-def sided(mode, k, x, side, sp):
-    """What must stay positive: the right side of surface k (mode 0) or the sign of a (mode 1)."""
-    a = amounts(sp.A, x, sp.alpha)
-    return side * (a if mode == 1 else surface_at(sp.u, sp.V, sp.alpha, k))
+def probe(one, watch, x):
+    """What is watched, at x."""
+    if watch.kind == HELD:
+        k = watch.k
+        margin, _ = surfaces.held_margin(value(one.F, k, x), value(one.C, k, x) - value(one.B, k, x), watch.hold)
+        return margin
+    a = amounts(one.A, x, one.alpha)
+    return watch.side * (a if watch.kind == OF_SIGN else surface_at(one.u, one.V, one.alpha, watch.k))
 
 
 @inner
-def holding(k, x, s, scale, held, noise, slope, pinned, sp):
-    """The margin with which surface k is held at x."""
-    margin, _ = slide.held_margin(
-        s, value(sp.F, k, x), value(sp.C, k, x) - value(sp.B, k, x), scale, held, noise, slope, pinned
-    )
-    return margin
+def probe_table(one, watch, p, x):
+    """What is watched, at the p-th place x of the table."""
+    if watch.kind == HELD:
+        return probe(one, watch, x)
+    if watch.kind == OF_SIGN:
+        return watch.side * one.table[p, NODES]
+    return watch.side * surface_at(one.u, one.V, one.table[p], watch.k)
 
 
 @inner
-def probe(mode, k, x, side, scale, held, noise, slope, pinned, sp):
-    return holding(k, x, side, scale, held, noise, slope, pinned, sp) if mode == 2 else sided(mode, k, x, side, sp)
+def dip_between(one, watch, left, right):
+    """A place between two at which what is watched is below its grain, by golden sections; 2 if none is found."""
+    a, b = right - 0.618 * (right - left), left + 0.618 * (right - left)
+    fa, fb = probe(one, watch, a), probe(one, watch, b)
+    for _ in range(24):
+        if min(fa, fb) < -watch.grain:
+            break
+        if fa < fb:
+            right, b, fb = b, a, fa
+            a = right - 0.618 * (right - left)
+            fa = probe(one, watch, a)
+        else:
+            left, a, fa = a, b, fb
+            b = left + 0.618 * (right - left)
+            fb = probe(one, watch, b)
+    if min(fa, fb) < -watch.grain:
+        return a if fa < fb else b
+    return 2.0
 
 
 @inner
-def first_below(mode, k, length, grain, side, scale, held, noise, slope, pinned, sp):
-    """Smallest x in [0, length] at which surface k is left on the wrong side by more than `grain` (mode 0), a has the
-    wrong sign (1) or the hold is lost (2); 2 if there is none.
+def bracket(one, watch, length):
+    """(lo, hi) in [0, length] around the first place below the grain, hi = 2 if there is none.
 
     Looks at LOOKS places, and between three that show a minimum.
     """
-    lo, hi = 0.0, 2.0
     before, here = 0.0, 0.0
     for p in range(LOOKS + 1):
         x = length * p / LOOKS
-        if mode == 2:
-            there = holding(k, x, side, scale, held, noise, slope, pinned, sp)
-        elif mode == 1:
-            there = side * sp.table[p, NODES]
-        else:
-            there = side * surface_at(sp.u, sp.V, sp.table[p], k)
-        if there < -grain:
-            if p == 0:
-                return 0.0
-            lo, hi = length * (p - 1) / LOOKS, x
-            break
+        there = probe_table(one, watch, p, x)
+        if there < -watch.grain:
+            return (0.0 if p == 0 else length * (p - 1) / LOOKS), x
         if p > 1 and here <= before and here <= there and here < 0.5 * (before + there):
             # How far below the lowest of the three a parabola through them goes; doubled to be safe.
             dip = (there - before) ** 2 / (16.0 * (there + before - 2.0 * here) + 1e-300)
-            if here - 2.0 * dip - 0.1 * (there + before - 2.0 * here) < -grain:
-                left, right = x - 2.0 * length / LOOKS, x
-                a, b = right - 0.618 * (right - left), left + 0.618 * (right - left)
-                fa = probe(mode, k, a, side, scale, held, noise, slope, pinned, sp)
-                fb = probe(mode, k, b, side, scale, held, noise, slope, pinned, sp)
-                for _ in range(24):
-                    if min(fa, fb) < -grain:
-                        break
-                    if fa < fb:
-                        right, b, fb = b, a, fa
-                        a = right - 0.618 * (right - left)
-                        fa = probe(mode, k, a, side, scale, held, noise, slope, pinned, sp)
-                    else:
-                        left, a, fa = a, b, fb
-                        b = left + 0.618 * (right - left)
-                        fb = probe(mode, k, b, side, scale, held, noise, slope, pinned, sp)
-                if min(fa, fb) < -grain:
-                    lo, hi = x - 2.0 * length / LOOKS, a if fa < fb else b
-                    break
+            if here - 2.0 * dip - 0.1 * (there + before - 2.0 * here) < -watch.grain:
+                hi = dip_between(one, watch, x - 2.0 * length / LOOKS, x)
+                if hi <= 1.0:
+                    return x - 2.0 * length / LOOKS, hi
         before, here = here, there
-    if hi > 1.0:
-        return 2.0
+    return 0.0, 2.0
+
+
+@inner
+def first_below(one, watch, length):
+    """Smallest x in [0, length] at which what is watched is below its grain; 2 if there is none."""
+    lo, hi = bracket(one, watch, length)
+    if hi > 1.0 or hi <= 0.0:
+        return hi
     # False position with a bisection every third time: down to rounding in about ten turns.
-    low = probe(mode, k, lo, side, scale, held, noise, slope, pinned, sp) + grain
-    high = probe(mode, k, hi, side, scale, held, noise, slope, pinned, sp) + grain
+    low, high = probe(one, watch, lo) + watch.grain, probe(one, watch, hi) + watch.grain
     for turn in range(100):
         if hi - lo <= 4e-16:
             break
@@ -203,7 +296,7 @@ def first_below(mode, k, length, grain, side, scale, held, noise, slope, pinned,
             x = 0.5 * (lo + hi)
             if not lo < x < hi:
                 break
-        v = probe(mode, k, x, side, scale, held, noise, slope, pinned, sp) + grain
+        v = probe(one, watch, x) + watch.grain
         if v < 0.0:
             hi, high = x, v
         else:
@@ -221,322 +314,373 @@ def shift(poly, by):
 
 
 @inner
-def advance_neuron(pk, st, j, C, alpha, a):
-    """Moves q, b, c of neuron j by the amounts; the caller sets c's invariant straight."""
-    m, big = st.bits.shape
-    r = pk.e.shape[1]
-    for k in range(big):
+def advance_neuron(problem, state, one, j, a):
+    """Moves q, b, c of neuron j by the amounts one.alpha, where its output weight is a."""
+    r = problem.e.shape[1]
+    q = row(state.y, j, r)
+    for k in range(state.bits.shape[1]):
         theta = 0.0
         for i in range(NODES):
-            theta += alpha[i] * C[i, k]
+            theta += one.alpha[i] * one.C[i, k]
         if theta != 0.0:
             for i in range(r):
-                st.y[j * r + i] += theta * pk.e[k, i]
-    normalise(st, j, m, r, a)
+                q[i] += theta * problem.e[k, i]
+    normalise(problem, state, j, a)
 
 
 @inner
-def normalise(st, j, m, r, a):
+def normalise(problem, state, j, a):
     """Puts (q, a) e^c back on |q|^2 + b^2 = 2 and on the invariant a^2 - |w|^2; held surfaces are taken out of q."""
-    at_b, at_c = m * r + j, m * r + m + j
-    slide.project(st, st.y, j, r)
+    r = problem.e.shape[1]
+    weight, log_size = weights(state.y, state.sign.size)
+    surfaces.project(problem, state, state.y, j)
+    q = row(state.y, j, r)
     size = a * a
-    for i in range(j * r, (j + 1) * r):
-        size += st.y[i] * st.y[i]
+    for i in range(r):
+        size += q[i] * q[i]
     size = np.sqrt(0.5 * size)
-    c = st.y[at_c] + np.log(size)
-    b = st.sign[j]
-    if st.delta_sign[j] != 0.0:
+    c = log_size[j] + np.log(size)
+    b = state.sign[j]
+    if state.delta_sign[j] != 0.0:
         b = a / size
         if abs(b * b - 1.0) < 0.5:
-            b = np.sign(b) * np.sqrt(max(0.0, 1.0 + 0.5 * st.delta_sign[j] * np.exp(st.delta_log[j] - 2.0 * c)))
+            b = np.sign(b) * np.sqrt(max(0.0, 1.0 + 0.5 * state.delta_sign[j] * np.exp(state.delta_log[j] - 2.0 * c)))
         else:
-            c = 0.5 * (st.delta_log[j] - np.log(2.0 * abs(b * b - 1.0)))
-    st.y[at_b], st.y[at_c] = b, c
-    norm = norm_q(st.y, j, r)
+            c = 0.5 * (state.delta_log[j] - np.log(2.0 * abs(b * b - 1.0)))
+    weight[j], log_size[j] = b, c
+    norm = norm_q(state.y, j, r)
     if norm > 0.0:
         factor = np.sqrt(max(0.0, 2.0 - b * b)) / norm
-        for i in range(j * r, (j + 1) * r):
-            st.y[i] *= factor
+        for i in range(r):
+            q[i] *= factor
 
 
 @inner
-def contribute(st, j, x0, length, sp, both, values, moments, energy):
+def spent_at(one, size, a, x):
+    """The rate at which the neuron dissipates energy at x, where its output weight is a."""
+    rate, power = 0.0, 1.0
+    for k in range(1, TAYLOR + 1):
+        rate += k * one.A[k] * power
+        power *= x
+    pull2, left = 0.0, 1.0
+    for i in range(NODES):
+        right = 1.0
+        for l in range(NODES):
+            pull2 += one.gamma[i, l] * left * right
+            right *= x
+        left *= x
+    return size * (a * a * pull2 + rate * rate)
+
+
+@inner
+def contribute(state, window, j, length):
     """Adds the neuron's outputs over a piece to `values` (at the nodes, if the piece is the whole stretch) or to the
-    Legendre `moments`, and the energy it spends to `energy`. `both`: some surface has rows on both of its sides."""
-    m, big = st.bits.shape
-    V, A, gamma, alpha, on = sp.V, sp.A, sp.gamma, sp.alpha, sp.on
-    size = np.exp(2.0 * st.y[st.y.size - 1 - m + j])
+    Legendre `moments`, and the energy it spends to `energy`."""
+    m, big = state.bits.shape
+    one, stretch = window.one, window.stretch
+    x0, parts = stretch.x0, 2 if stretch.both else 1
+    alpha, on, here = one.alpha, one.on, one.here
+    _, c = weights(state.y, m)
+    size = np.exp(2.0 * c[j])
     if size == 0.0:
         return
     for k in range(big):
-        live = 1.0 if (st.code[j, k] & 3) < SLID else 0.0
-        on[0, k] = live * st.bits[j, k]
+        live = 1.0 if (state.code[j, k] & 3) < SLID else 0.0
+        on[0, k] = live * state.bits[j, k]
         on[1, k] = live
     whole = x0 == 0.0 and length == 1.0
     for node in range(NODES):
         x = length * AT[node]
-        a = amounts(A, x, alpha)
+        a = amounts(one.A, x, alpha)
         amp = size * a
-        rate, power = 0.0, 1.0
-        for k in range(1, TAYLOR + 1):
-            rate += k * A[k] * power
-            power *= x
-        pull2, left = 0.0, 1.0
-        for i in range(NODES):
-            right = 1.0
-            for l in range(NODES):
-                pull2 += gamma[i, l] * left * right
-                right *= x
-            left *= x
-        spent = size * (a * a * pull2 + rate * rate)
+        spent = spent_at(one, size, a, x)
         for k in range(big):
-            sp.here[k] = amp * sp.u[k]
+            here[k] = amp * one.u[k]
         for i in range(NODES):
             step = amp * alpha[i]
             for k in range(big):
-                sp.here[k] += step * V[i, k]
+                here[k] += step * one.V[i, k]
         if whole:
-            energy[node] += spent
-            for part in range(2 if both else 1):
+            window.energy[node] += spent
+            for part in range(parts):
                 for k in range(big):
-                    values[node, part, k] += on[part, k] * sp.here[k]
+                    window.values[node, part, k] += on[part, k] * here[k]
             continue
         z = 2.0 * (x0 + x) - 1.0
-        before, here = 0.0, length * WEIGHT[node]
+        before, now = 0.0, length * WEIGHT[node]
         for l in range(NODES):
-            energy[NODES + l] += here * spent
-            for part in range(2 if both else 1):
+            window.energy[NODES + l] += now * spent
+            for part in range(parts):
                 for k in range(big):
-                    moments[l, part, k] += here * on[part, k] * sp.here[k]
-            before, here = here, ((2.0 * l + 1.0) * z * here - l * before) / (l + 1.0)
+                    window.moments[l, part, k] += now * on[part, k] * here[k]
+            before, now = now, ((2.0 * l + 1.0) * z * now - l * before) / (l + 1.0)
 
 
 @inner
-def trace(
-    pk,
-    st,
-    j,
-    clock,
-    H,
-    unit,
-    u0,
-    C0,
-    V0,
-    F0,
-    B0,
-    both,
-    values,
-    moments,
-    energy,
-    last_C,
-    ends,
-    hits,
-    wk,
-    noises,
-    sp,
-    ev,
-    ci,
-    cf,
-):
-    """Neuron j over the stretch [clock, clock + H] of the run's clock; DONE, or BAD.
-
-    C0, V0 (NODES, S) belong to the bits at its start; F0, B0 (NODES, S) are the forces times H, `unit` their unit
-    relative to wk.jump. What it adds to the outputs goes to `values` or `moments`. On return st holds the neuron at its
-    last event, if it had one, and (last_C, ends) what remains to be added: q += sum_i ends[i] D_i, a = ends[NODES].
-    """
-    m, big = st.bits.shape
-    r = pk.e.shape[1]
-    C, V, F, B, u, A, alpha, beta, gamma = sp.C, sp.V, sp.F, sp.B, sp.u, sp.A, sp.alpha, sp.beta, sp.gamma
-    bound, along, mark = sp.bound, sp.along, sp.mark
+def take_up(problem, state, window, j):
+    """Copies what belongs to neuron j at the start of the stretch."""
+    one = window.one
+    big = state.bits.shape[1]
     for i in range(NODES):
         for k in range(big):
-            C[i, k], V[i, k], F[i, k], B[i, k] = C0[i, k], V0[i, k], F0[i, k], B0[i, k]
+            one.C[i, k], one.V[i, k] = window.C[i, j, k], window.V[i, j, k]
+            one.F[i, k], one.B[i, k] = window.F[i, k], window.B[i, k]
     for k in range(big):
-        u[k] = u0[k]
-    if st.slid[j] > 0:
-        hold_coefficients(pk, st, j, C, V, along)
-    at_b = m * r + j
-    x0 = 0.0
-    hits[j] = 0
-    for _turn in range(MOST):
-        length = 1.0 - x0
-        s = st.sign[j]
-        for i in range(NODES):
-            beta[i] = 0.0
+        one.u[k] = window.u0[j, k]
+    if state.slid[j] > 0:
+        hold_coefficients(problem, state, one, j)
+    window.stretch.x0 = 0.0
+    window.hits[j] = 0
+
+
+@inner
+def expand(problem, state, window, j):
+    """The series of a from here on, and bounds of what can move; whether the series dies out."""
+    one, stretch = window.one, window.stretch
+    C, V, A, beta, gamma, bound = one.C, one.V, one.A, one.beta, one.gamma, one.bound
+    big = state.bits.shape[1]
+    b, _ = weights(state.y, state.sign.size)
+    for i in range(NODES):
+        beta[i] = 0.0
+        for k in range(big):
+            beta[i] += C[i, k] * one.u[k]
+        for l in range(i + 1):
+            total = 0.0
             for k in range(big):
-                beta[i] += C[i, k] * u[k]
-            for l in range(i + 1):
-                total = 0.0
-                for k in range(big):
-                    total += C[i, k] * V[l, k]
-                gamma[i, l] = total
-                gamma[l, i] = total
-        if not series(beta, gamma, st.y[at_b], A):
-            return BAD
-        # How far anything can have moved.
-        move = 0.0
+                total += C[i, k] * V[l, k]
+            gamma[i, l] = total
+            gamma[l, i] = total
+    if not series(beta, gamma, b[j], A):
+        return False
+    length = 1.0 - stretch.x0
+    move = 0.0
+    for i in range(NODES):
+        bound[i] = 0.0
+    power = 1.0
+    for k in range(1, TAYLOR + 1):
+        power *= length
+        for i in range(min(k, NODES)):
+            bound[i] += abs(A[k - 1 - i]) * power / k
+    for i in range(NODES):
+        move += bound[i] * np.sqrt(abs(gamma[i, i]))
+    stretch.length, stretch.move, stretch.looked = length, move, 0
+    stretch.norm = norm_q(state.y, j, problem.e.shape[1])
+    return True
+
+
+@inner
+def first_sign(problem, state, window, j):
+    """Where the output weight of neuron j changes its sign, as the event of `stretch`."""
+    one, stretch, s = window.one, window.stretch, state.sign[j]
+    if state.delta_sign[j] == 0.0:
+        return
+    reach = 0.0
+    for k in range(1, TAYLOR + 1):
+        reach += abs(one.A[k])
+    if s * one.A[0] <= reach:
+        fill_table(one, stretch)
+        hold = Hold(s, 1.0, 0.0, 0.0, problem.slope, False)
+        stretch.x = first_below(one, Watch(OF_SIGN, 0, s, 0.0, hold), stretch.length)
+        if stretch.x <= stretch.length:
+            stretch.hit = -1
+
+
+@inner
+def first_side(problem, state, window, j):
+    """Where neuron j first crosses a surface it is not held on, if that comes before the event of `stretch`."""
+    one, stretch = window.one, window.stretch
+    for k in range(state.bits.shape[1]):
+        kind = state.code[j, k] & 3
+        if kind >= SLID:
+            continue
+        right = 1.0 if kind == ON else -1.0
+        grain = 1e-13 * stretch.move
+        if state.code[j, k] >= FRESH:
+            grain += 0.1 * LEFT * stretch.norm
+        away = right * one.u[k]
+        if away < 0.0 and state.code[j, k] < FRESH:
+            one.u[k] = 0.0
+            away = 0.0
+        far = 0.0
         for i in range(NODES):
-            bound[i] = 0.0
-        power = 1.0
-        for k in range(1, TAYLOR + 1):
-            power *= length
-            for i in range(min(k, NODES)):
-                bound[i] += abs(A[k - 1 - i]) * power / k
-        for i in range(NODES):
-            move += bound[i] * np.sqrt(abs(gamma[i, i]))
-        size = norm_q(st.y, j, r)
-        looked = False
-        x, hit, side = 2.0, -2, -1
-        if st.delta_sign[j] != 0.0:
-            reach = 0.0
-            for k in range(1, TAYLOR + 1):
-                reach += abs(A[k])
-            if s * A[0] <= reach:
-                look(A, length, sp.table)
-                looked = True
-                x = first_below(1, 0, length, 0.0, s, 1.0, 0.0, 0.0, pk.slope, False, sp)
-                if x <= length:
-                    hit = -1
-        scale, held = 1e-300, 0.0
-        for k in range(big):
-            kind = st.code[j, k] & 3
-            if kind >= SLID:
-                held += abs(F[0, k]) + abs(B[0, k])
-            else:
-                scale += abs(C[0, k])
-                if pk.slope == 1.0:
-                    continue
-                right = 1.0 if kind == ON else -1.0
-                grain = 1e-13 * move
-                if st.code[j, k] >= FRESH:
-                    grain += 0.1 * LEFT * size
-                away = right * u[k]
-                if away < 0.0 and st.code[j, k] < FRESH:
-                    u[k] = 0.0
-                    away = 0.0
-                far = 0.0
+            far += one.bound[i] * abs(one.V[i, k])
+        if away + grain > far:
+            continue
+        fill_table(one, stretch)
+        hold = Hold(right, 1.0, 0.0, 0.0, problem.slope, False)
+        x = first_below(one, Watch(ON_SIDE, k, right, grain, hold), stretch.length)
+        if x < stretch.x:
+            stretch.x, stretch.hit, stretch.side = x, k, -1
+
+
+@inner
+def first_loss_of_hold(problem, state, work, window, j):
+    """Where neuron j is first released from a surface, if that comes before the event of `stretch`."""
+    one, stretch = window.one, window.stretch
+    scale, held = 1e-300, 0.0
+    for k in range(state.bits.shape[1]):
+        if (state.code[j, k] & 3) >= SLID:
+            held += abs(one.F[0, k]) + abs(one.B[0, k])
+        else:
+            scale += abs(one.C[0, k])
+    for a in range(state.slid[j]):
+        k = state.where[j, a]
+        pinned = (state.code[j, k] & 3) == PINNED
+        hold = Hold(state.sign[j], scale, held, stretch.unit * work.noise[k], problem.slope, pinned)
+        x = first_below(one, Watch(HELD, k, state.sign[j], 0.0, hold), min(stretch.x, stretch.length))
+        if x < stretch.x:
+            need = value(one.C, k, x) - value(one.B, k, x)
+            _, side = surfaces.held_margin(value(one.F, k, x), need, hold)
+            stretch.x, stretch.hit, stretch.side = x, k, side
+
+
+@inner
+def first_event(problem, state, work, window, j):
+    """The first event of neuron j on its piece, in `stretch`."""
+    stretch = window.stretch
+    stretch.x, stretch.hit, stretch.side = 2.0, -2, -1
+    first_sign(problem, state, window, j)
+    if problem.slope != 1.0:
+        first_side(problem, state, window, j)
+    if state.slid[j] > 0:
+        first_loss_of_hold(problem, state, work, window, j)
+
+
+@inner
+def mark_met(problem, state, work, window, j, a):
+    """Marks what happens to neuron j at its event, where its output weight is a; whether a surface is involved."""
+    one, stretch, mark = window.one, window.stretch, work.mark
+    speed = 0.0
+    for i in range(NODES):
+        speed = max(speed, np.sqrt(abs(one.gamma[i, i])))
+    hit, x = stretch.hit, stretch.x
+    changes = hit >= 0
+    for k in range(state.bits.shape[1]):
+        mark[k] = surfaces.ABSENT
+        kind = state.code[j, k] & 3
+        if kind >= SLID:
+            mark[k] = surfaces.HELD
+            if k == hit and stretch.side == 0:
+                mark[k] = surfaces.FORCE_OFF
+            elif k == hit and stretch.side == 1:
+                mark[k] = surfaces.FORCE_ON
+            continue
+        if problem.slope == 1.0:
+            continue
+        if k == hit:
+            mark[k] = surfaces.FALLING if kind == ON else surfaces.RISING
+        elif state.code[j, k] < FRESH:
+            right = 1.0 if kind == ON else -1.0
+            here = right * surface_at(one.u, one.V, one.alpha, k)
+            if here <= SAME_INSTANT * stretch.norm:
+                rate = 0.0
+                power = 1.0
                 for i in range(NODES):
-                    far += bound[i] * abs(V[i, k])
-                if away + grain > far:
-                    continue
-                if not looked:
-                    look(A, length, sp.table)
-                    looked = True
-                found = first_below(0, k, length, grain, right, 1.0, 0.0, 0.0, pk.slope, False, sp)
-                if found < x:
-                    x, hit, side = found, k, -1
-        for a in range(st.slid[j]):
-            k = st.where[j, a]
-            pinned = (st.code[j, k] & 3) == PINNED
-            found = first_below(2, k, min(x, length), 0.0, s, scale, held, unit * noises[k], pk.slope, pinned, sp)
-            if found < x:
-                x, hit = found, k
-                _, side = slide.held_margin(
-                    s, value(F, k, x), value(C, k, x) - value(B, k, x), scale, held, unit * noises[k], pk.slope, pinned
-                )
-        if x > 0.0:
-            contribute(st, j, x0, min(x, length), sp, both, values, moments, energy)
-        if x > length:
-            ends[NODES] = amounts(A, length, alpha)
-            for i in range(NODES):
-                ends[i] = alpha[i]
-                for k in range(big):
-                    last_C[i, k] = C[i, k]
-            return DONE
-        # The event: move there, decide, and set out anew.
-        hits[j] += 1
-        a = amounts(A, x, alpha)
-        advance_neuron(pk, st, j, C, alpha, a)
-        x0 += x
-        cf[CLOCK] = clock + x0 * H
-        for k in range(big):
-            wk.jump[k] = value(F, k, x) / unit
-            wk.base[k] = value(B, k, x) / unit
-            mark[k] = slide.ABSENT
-        unique = 1.0
-        if hit == -1:
-            st.sign[j] = -s
-            st.y[at_b] = -s * 1e-300
-            unique = 1.0 if st.slid[j] == 0 else 0.0
-            record(ev, ci, cf, j, -1, slide.EV_SIGN, unique)
-        elif side < 0 and st.slid[j] > 0 and norm_q(st.y, j, r) <= 1e-9 * size:
+                    rate += one.V[i, k] * power
+                    power *= x
+                if right * a * rate < -1e-13 * speed:
+                    mark[k] = surfaces.FALLING if kind == ON else surfaces.RISING
+                    changes = True
+    return changes
+
+
+@inner
+def happen(problem, state, run, work, window, j):
+    """Moves neuron j to its event and decides what follows; False if only the coupled regime can."""
+    one, stretch = window.one, window.stretch
+    x = stretch.x
+    window.hits[j] += 1
+    a = amounts(one.A, x, one.alpha)
+    advance_neuron(problem, state, one, j, a)
+    stretch.x0 += x
+    run.clock = stretch.clock + stretch.x0 * stretch.H
+    for k in range(state.bits.shape[1]):
+        work.jump[k] = value(one.F, k, x) / stretch.unit
+        work.base[k] = value(one.B, k, x) / stretch.unit
+    unique = True
+    if stretch.hit == -1:
+        unique = change_sign(state, run, work, j)
+    elif stretch.side < 0 and state.slid[j] > 0:
+        if norm_q(state.y, j, problem.e.shape[1]) <= 1e-9 * stretch.norm:
+            return False
+    changes = mark_met(problem, state, work, window, j, a)
+    for k in range(state.bits.shape[1]):
+        one.was[k] = state.code[j, k]
+    if changes or not unique:
+        settle_surfaces(problem, state, run, work, j, 1.0 if unique else 0.0)
+    return run.origin == 0
+
+
+@inner
+def leave_ends(state, window, j):
+    """What remains to be added to neuron j at the end of the stretch."""
+    one, ends = window.one, window.ends[j]
+    ends[NODES] = amounts(one.A, window.stretch.length, one.alpha)
+    for i in range(NODES):
+        ends[i] = one.alpha[i]
+        for k in range(state.bits.shape[1]):
+            window.last_C[i, k] = one.C[i, k]
+
+
+@inner
+def trace(problem, state, run, work, window, j):
+    """Neuron j over the stretch; DONE, or BAD.
+
+    window.C and window.V belong to the bits at its start. What the neuron adds to the outputs goes to window.values or
+    window.moments. On return the state holds the neuron at its last event, if it had one, and (last_C, ends) what
+    remains to be added: q += sum_i ends[i] D_i, a = ends[NODES].
+    """
+    one, stretch = window.one, window.stretch
+    b, _ = weights(state.y, state.sign.size)
+    take_up(problem, state, window, j)
+    for _ in range(MOST_EVENTS):
+        if not expand(problem, state, window, j):
             return BAD
-        changes = hit >= 0 or unique == 0.0
-        speed = 0.0
-        for i in range(NODES):
-            speed = max(speed, np.sqrt(abs(gamma[i, i])))
-        for k in range(big):
-            kind = st.code[j, k] & 3
-            if kind >= SLID:
-                mark[k] = slide.HELD
-                if k == hit and side == 0:
-                    mark[k] = slide.FORCE_OFF
-                elif k == hit and side == 1:
-                    mark[k] = slide.FORCE_ON
-                continue
-            if pk.slope == 1.0:
-                continue
-            if k == hit:
-                mark[k] = slide.FALLING if kind == ON else slide.RISING
-            elif st.code[j, k] < FRESH:
-                right = 1.0 if kind == ON else -1.0
-                here = right * surface_at(u, V, alpha, k)
-                if here <= SAME_INSTANT * size:
-                    rate = 0.0
-                    power = 1.0
-                    for i in range(NODES):
-                        rate += V[i, k] * power
-                        power *= x
-                    if right * a * rate < -1e-13 * speed:
-                        mark[k] = slide.FALLING if kind == ON else slide.RISING
-                        changes = True
-        for k in range(big):
-            sp.was[k] = st.code[j, k]
-        if changes:
-            settle_surfaces(pk, st, j, mark, wk, noises, ev, ci, cf, unique)
-        if ci[ORIGIN] > 0:
-            return BAD
-        if st.dead[j] != 0:
-            for i in range(NODES):
-                ends[i] = 0.0
-            ends[NODES] = st.sign[j]
+        first_event(problem, state, work, window, j)
+        if stretch.x > 0.0:
+            contribute(state, window, j, min(stretch.x, stretch.length))
+        if stretch.x > stretch.length:
+            leave_ends(state, window, j)
             return DONE
-        normalise(st, j, m, r, st.y[at_b])
-        restart(pk, st, j, x, sp)
+        if not happen(problem, state, run, work, window, j):
+            return BAD
+        if state.dead[j] != 0:
+            for i in range(NODES):
+                window.ends[j, i] = 0.0
+            window.ends[j, NODES] = state.sign[j]
+            return DONE
+        normalise(problem, state, j, b[j])
+        restart(problem, state, one, j, stretch.x)
     return BAD
 
 
 @inner
-def restart(pk, st, j, x, sp):
+def restart(problem, state, one, j, x):
     """Forces, coefficients and surfaces of neuron j from the event at x on."""
-    big = st.bits.shape[1]
-    r = pk.e.shape[1]
-    C, V, F, B, u = sp.C, sp.V, sp.F, sp.B, sp.u
+    big = state.bits.shape[1]
+    C, V, F, B, u = one.C, one.V, one.F, one.B, one.u
     shift(F, x)
     shift(B, x)
     shift(C, x)
     shift(V, x)
     for k in range(big):
-        u[k] = 0.0
-        for i in range(r):
-            u[k] += st.y[j * r + i] * pk.e[k, i]
-        live = (st.code[j, k] & 3) < SLID
-        if live and (sp.was[k] & 3) == (st.code[j, k] & 3):
+        u[k] = along_normal(problem, state.y, j, k)
+        live = (state.code[j, k] & 3) < SLID
+        if live and (one.was[k] & 3) == (state.code[j, k] & 3):
             continue
         for i in range(NODES):
-            more = (st.bits[j, k] * F[i, k] + B[i, k] if live else 0.0) - C[i, k]
+            more = (state.bits[j, k] * F[i, k] + B[i, k] if live else 0.0) - C[i, k]
             C[i, k] += more
             if more != 0.0:
                 for l in range(big):
-                    V[i, l] += more * pk.gram[k, l]
-    if st.slid[j] > 0:
-        hold_coefficients(pk, st, j, C, V, sp.along)
-        for a in range(st.slid[j]):
-            u[st.where[j, a]] = 0.0
-    size = norm_q(st.y, j, r)
+                    V[i, l] += more * problem.gram[k, l]
+    if state.slid[j] > 0:
+        hold_coefficients(problem, state, one, j)
+        for a in range(state.slid[j]):
+            u[state.where[j, a]] = 0.0
+    size = norm_q(state.y, j, problem.e.shape[1])
     for k in range(big):
-        if st.code[j, k] >= FRESH:
-            right = 1.0 if (st.code[j, k] & 3) == ON else -1.0
+        if state.code[j, k] >= FRESH:
+            right = 1.0 if (state.code[j, k] & 3) == ON else -1.0
             if right * u[k] > LEFT * size:
-                st.code[j, k] -= FRESH
+                state.code[j, k] -= FRESH

@@ -12,97 +12,42 @@ the stretch is chosen by.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from reluflow.engine import surfaces as slide
+from reluflow.engine import surfaces
 from reluflow.engine._jit import entry, inner
-from reluflow.engine.coupled import calm, resting, write_row
+from reluflow.engine.coupled import GO_ON, calm, finite, resting, write_checkpoint
 from reluflow.engine.explicit import clock_shift, velocity
-from reluflow.engine.field import ASLEEP, FRESH, ON, SLID, copy, drive, per_surface, stiffness, times
+from reluflow.engine.field import DORMANT, FRESH, ON, SLID, add_up, copy, drive, fill, per_surface, stiffness, times
 from reluflow.engine.layout import (
-    CHECKED,
-    CK_USED,
-    CLOCK,
-    END,
-    EV_USED,
     FLUSH,
-    N_EVENTS,
-    N_FIELDS,
-    N_REJECTED,
-    N_STEPS,
-    N_WINDOWS,
-    NEAREST,
     NOT_FINITE,
-    ORIGIN,
     QUIET,
     REACHED,
-    REST,
-    RTOL,
     RUNNING,
     STATIONARY,
-    STEP,
-    STRIDE,
-    TICK,
-    WAIT,
+    all_apart,
+    record,
+    row,
+    weights,
 )
-from reluflow.engine.locate import LEFT, norm_q
-from reluflow.engine.pack import all_apart
-from reluflow.engine.tracer import AT, BAD, FIT, LEGENDRE, LOOKS, NODES, TAYLOR, WEIGHT, normalise, trace
-
-
-class Scratch(NamedTuple):
-    """What `tracer.trace` works in, for one neuron."""
-
-    C: np.ndarray
-    V: np.ndarray
-    F: np.ndarray
-    B: np.ndarray
-    u: np.ndarray
-    beta: np.ndarray
-    gamma: np.ndarray
-    A: np.ndarray
-    alpha: np.ndarray
-    bound: np.ndarray
-    along: np.ndarray
-    table: np.ndarray
-    on: np.ndarray
-    here: np.ndarray
-    mark: np.ndarray
-    was: np.ndarray
-
-
-class Window(NamedTuple):
-    """Arrays of the window regime; overwritten by every stretch."""
-
-    at: np.ndarray  # (NODES, 2, S) F_k and B_k at the nodes, with respect to the clock
-    new: np.ndarray
-    F: np.ndarray  # (NODES, S) the same as coefficients of x^i, times H
-    B: np.ndarray
-    C: np.ndarray  # (NODES, m, S) coefficients of D_i
-    V: np.ndarray  # (NODES, m, S) <D_i, e_k>
-    one_C: np.ndarray
-    one_V: np.ndarray
-    last_C: np.ndarray
-    values: np.ndarray  # (NODES, 2, S) sums over neurons without events
-    moments: np.ndarray  # (NODES, 2, S) Legendre moments of those with
-    energy: np.ndarray
-    ends: np.ndarray  # (m, NODES + 1) alpha_i and a at the end
-    theta: np.ndarray  # (m, S) what remains to be added to q, along e_k
-    move: np.ndarray
-    hits: np.ndarray  # (m,) events in this stretch
-    y: np.ndarray  # the state at its start
-    bits: np.ndarray
-    code: np.ndarray
-    sign: np.ndarray
-    dead: np.ndarray
-    u0: np.ndarray
-    rate: np.ndarray  # (2, S) rates of the outputs
-    f: np.ndarray  # (n,) outputs on the way
-    tmp: np.ndarray
-    stretch: np.ndarray  # (1,) largest eigenvalue of the Gram matrix: |sum_k c_k e_k|^2 over sum_k c_k^2
-    scratch: Scratch
+from reluflow.engine.locate import LEFT, along_normal, norm_q
+from reluflow.engine.tracer import (
+    AT,
+    BAD,
+    DONE,
+    FIT,
+    LEGENDRE,
+    LOOKS,
+    NODES,
+    STRETCH,
+    TAYLOR,
+    WEIGHT,
+    Single,
+    Window,
+    normalise,
+    trace,
+)
 
 
 def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
@@ -111,7 +56,7 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
     pair = lambda: np.zeros((NODES, 2, S))
     one = lambda: np.zeros((NODES, S))
     few = lambda: np.zeros(NODES)
-    scratch = Scratch(
+    single = Single(
         C=one(),
         V=one(),
         F=one(),
@@ -126,19 +71,18 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
         table=np.zeros((LOOKS + 1, NODES + 1)),
         on=np.zeros((2, S)),
         here=np.zeros(S),
-        mark=np.zeros(S, np.int64),
         was=np.zeros(S, np.int64),
     )
-    stretch = np.array([np.linalg.eigvalsh(gram)[-1]])
+    stretch = record(STRETCH)
+    stretch.gram_norm = np.linalg.eigvalsh(gram)[-1]
     made = Window(
+        stretch=stretch,
         at=pair(),
         new=pair(),
         F=one(),
         B=one(),
         C=np.zeros((NODES, m, S)),
         V=np.zeros((NODES, m, S)),
-        one_C=one(),
-        one_V=one(),
         last_C=one(),
         values=pair(),
         moments=pair(),
@@ -156,8 +100,7 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
         rate=np.zeros((2, S)),
         f=np.zeros(n),
         tmp=np.zeros(size),
-        stretch=stretch,
-        scratch=all_apart(scratch),
+        one=all_apart(single),
     )
     return all_apart(made)
 
@@ -167,20 +110,20 @@ SHORT = 9  # a status of its own: this stretch is for the coupled regime
 
 
 @inner
-def forces_at(pk, f, clock, node, wk, at):
+def forces_at(problem, f, clock, node, work, at):
     """Surface forces with respect to the clock, from the outputs f at a node."""
-    big = wk.jump.size
-    G = drive(pk, f, wk.g)
-    per_surface(pk, wk.g, wk.jump, wk.base)
-    fac = np.exp(G + clock_shift(pk, clock))
-    for k in range(big):
-        at[node, 0, k] = fac * wk.jump[k]
-        at[node, 1, k] = fac * wk.base[k]
+    G = drive(problem, f, work.g)
+    per_surface(problem, work.g, work.jump, work.base)
+    fac = np.exp(G + clock_shift(problem, clock))
+    for k in range(work.jump.size):
+        at[node, 0, k] = fac * work.jump[k]
+        at[node, 1, k] = fac * work.base[k]
 
 
 @inner
-def to_polynomials(at, H, F, B):
+def to_polynomials(window):
     """H times the forces at the nodes, as coefficients of x^i."""
+    at, H, F, B = window.at, window.stretch.H, window.F, window.B
     for k in range(at.shape[2]):
         for i in range(NODES):
             F[i, k] = 0.0
@@ -191,77 +134,92 @@ def to_polynomials(at, H, F, B):
 
 
 @inner
-def first_guess(pk, st, clock, H, win, wk, f):
-    """Forces at the nodes by a straight line: as they are, and as they will be when the outputs go on as they do.
-
-    Expects wk at the present state.
-    """
-    m, big = st.bits.shape
-    r = pk.e.shape[1]
-    fac = np.exp(drive(pk, wk.f, wk.g) + clock_shift(pk, clock))
-    times(wk.pull, pk.e.T, win.C[0])
+def output_rates(problem, state, work, window, fac):
+    """Rates of the outputs on each surface, in window.rate, under the present drive times `fac`."""
+    m, big = state.bits.shape
+    r = problem.e.shape[1]
+    weight, _ = weights(state.y, m)
+    times(work.pull, problem.e.T, window.C[0])
     for part in range(2):
         for k in range(big):
-            win.rate[part, k] = 0.0
+            window.rate[part, k] = 0.0
     for j in range(m):
-        if st.dead[j] != 0:
+        if state.dead[j] != 0:
             continue
-        b, h = st.y[m * r + j], 0.0
+        b, h = weight[j], 0.0
+        q = row(state.y, j, r)
         for i in range(r):
-            h += wk.pull[j, i] * st.y[j * r + i]
+            h += work.pull[j, i] * q[i]
         for k in range(big):
-            if (st.code[j, k] & 3) < SLID:
-                v = fac * wk.e2c[j] * (b * b * win.C[0, j, k] + h * wk.u[j, k])
-                win.rate[0, k] += st.bits[j, k] * v
-                win.rate[1, k] += v
+            if (state.code[j, k] & 3) < SLID:
+                v = fac * work.e2c[j] * (b * b * window.C[0, j, k] + h * work.u[j, k])
+                window.rate[0, k] += state.bits[j, k] * v
+                window.rate[1, k] += v
+
+
+@inner
+def first_guess(problem, state, work, window):
+    """Forces at the nodes by a straight line: as they are, and as they will be when the outputs go on as they do.
+
+    Expects work at the present state.
+    """
+    clock, H, f = window.stretch.clock, window.stretch.H, window.f
+    fac = np.exp(drive(problem, work.f, work.g) + clock_shift(problem, clock))
+    output_rates(problem, state, work, window, fac)
     small = 1e-3 * H
     for end in range(2):
-        for i in range(pk.alpha.size):
-            k, a = pk.surf[i], pk.alpha[i]
-            v = a * win.rate[0, k] if a > 0 else a * ((1.0 + pk.slope) * win.rate[1, k] - win.rate[0, k])
-            f[i] = wk.f[i] + end * small * v
-        forces_at(pk, f, clock + end * small, end, wk, win.new)
+        for i in range(problem.alpha.size):
+            k, a = problem.surf[i], problem.alpha[i]
+            if a > 0:
+                v = a * window.rate[0, k]
+            else:
+                v = a * ((1.0 + problem.slope) * window.rate[1, k] - window.rate[0, k])
+            f[i] = work.f[i] + end * small * v
+        forces_at(problem, f, clock + end * small, end, work, window.new)
     for node in range(NODES):
         for part in range(2):
-            for k in range(big):
-                slope = (win.new[1, part, k] - win.new[0, part, k]) / small
-                win.at[node, part, k] = win.new[0, part, k] + AT[node] * H * slope
+            for k in range(window.at.shape[2]):
+                slope = (window.new[1, part, k] - window.new[0, part, k]) / small
+                window.at[node, part, k] = window.new[0, part, k] + AT[node] * H * slope
 
 
 @inner
-def keep(st, kept_y, kept_bits, kept_code, kept_sign, kept_dead):
-    copy(kept_y, st.y)
-    copy(kept_sign, st.sign)
-    for j in range(st.sign.size):
-        kept_dead[j] = st.dead[j]
-        for k in range(st.bits.shape[1]):
-            kept_bits[j, k] = st.bits[j, k]
-            kept_code[j, k] = st.code[j, k]
+def keep(state, window):
+    """Remembers the state at the start of the stretch."""
+    copy(window.y, state.y)
+    copy(window.sign, state.sign)
+    for j in range(state.sign.size):
+        window.dead[j] = state.dead[j]
+        window.hits[j] = 0
+        for k in range(state.bits.shape[1]):
+            window.bits[j, k] = state.bits[j, k]
+            window.code[j, k] = state.code[j, k]
 
 
 @inner
-def put_back(pk, st, hits, kept_y, kept_bits, kept_code, kept_sign, kept_dead):
+def put_back(problem, state, window):
     """The state as it was kept; only neurons that had events need more than their numbers."""
-    m, big = st.bits.shape
-    copy(st.y, kept_y)
+    m, big = state.bits.shape
+    copy(state.y, window.y)
     for j in range(m):
-        if hits[j] == 0:
+        if window.hits[j] == 0:
             continue
-        st.sign[j], st.dead[j] = kept_sign[j], kept_dead[j]
+        state.sign[j], state.dead[j] = window.sign[j], window.dead[j]
         for k in range(big):
-            st.bits[j, k] = kept_bits[j, k]
-            st.code[j, k] = kept_code[j, k]
-        slide.hold(pk, st, j)
-        if st.dead[j] != 0:
-            st.slid[j] = 0
-        hits[j] = 0
+            state.bits[j, k] = window.bits[j, k]
+            state.code[j, k] = window.code[j, k]
+        surfaces.hold(problem, state, j)
+        if state.dead[j] != 0:
+            state.slid[j] = 0
+        window.hits[j] = 0
 
 
 @inner
-def error(pk, st, at, H, hits, wk, stretch):
+def error(state, work, window):
     """What the polynomials cannot carry, felt by the worst neuron: see the head of this file."""
-    m, big = st.bits.shape
-    top = wk.acc
+    m, big = state.bits.shape
+    at, H, hits = window.at, window.stretch.H, window.hits
+    top = work.acc
     for part in range(2):
         for k in range(big):
             last, before = 0.0, 0.0
@@ -271,267 +229,278 @@ def error(pk, st, at, H, hits, wk, stretch):
             top[part, k] = H * ((2 * NODES - 1) * abs(last) + (2 * NODES - 3) * abs(before))
     worst = 0.0
     for j in range(m):
-        if st.dead[j] != 0:
+        if state.dead[j] != 0:
             continue
         total, pull = 0.0, 0.0
         for k in range(big):
-            bit = st.bits[j, k]
+            bit = state.bits[j, k]
             total += (bit * top[0, k] + top[1, k]) ** 2
-        for i in range(wk.pull.shape[1]):
-            pull += wk.pull[j, i] ** 2
+        for i in range(work.pull.shape[1]):
+            pull += work.pull[j, i] ** 2
         feel = 1.0 / NODES if hits[j] > 0 else min(1.0, np.sqrt(pull) * H) ** (NODES - 1)
-        worst = max(worst, feel * np.sqrt(stretch * total))
+        worst = max(worst, feel * np.sqrt(window.stretch.gram_norm * total))
     return worst
 
 
 @inner
-def relax(pk, st, clock, H, win, wk, noises, ev, ci, cf, u0, unit):
-    """Finds the drive over [clock, clock + H] and every neuron under it: (DONE or BAD, error over tolerance).
+def set_coefficients(problem, state, window, degree):
+    """Coefficients C of every neuron's pull for its bits at the start, and V = C Gram, up to `degree`."""
+    m, big = state.bits.shape
+    to_polynomials(window)
+    for i in range(NODES):
+        if i > degree:
+            for j in range(m):
+                for k in range(big):
+                    window.C[i, j, k] = 0.0
+                    window.V[i, j, k] = 0.0
+            continue
+        for j in range(m):
+            for k in range(big):
+                off = (state.code[j, k] & 3) >= SLID or state.dead[j] != 0
+                window.C[i, j, k] = 0.0 if off else state.bits[j, k] * window.F[i, k] + window.B[i, k]
+        times(window.C[i], problem.gram, window.V[i])
+
+
+@inner
+def trace_all(problem, state, run, work, window):
+    """Every neuron under the present forces, and their sums; DONE, or BAD."""
+    m, big = state.bits.shape
+    fill(window.energy, 0.0)
+    for l in range(NODES):
+        for part in range(2):
+            for k in range(big):
+                window.values[l, part, k] = 0.0
+                window.moments[l, part, k] = 0.0
+    for j in range(m):
+        window.hits[j] = 0
+        if state.dead[j] != 0:
+            continue
+        status = trace(problem, state, run, work, window, j)
+        if status == BAD or run.log_used >= work.log.shape[0]:
+            window.hits[j] = 1
+            return BAD
+        for k in range(big):
+            theta = 0.0
+            for i in range(NODES):
+                theta += window.ends[j, i] * window.last_C[i, k]
+            window.theta[j, k] = theta
+    return DONE
+
+
+@inner
+def new_forces(problem, work, window):
+    """The forces at the nodes from the outputs just found; returns how far a neuron feels the change."""
+    stretch, f, acc = window.stretch, window.f, work.acc
+    big = acc.shape[1]
+    change = 0.0
+    for node in range(NODES):
+        for part in range(2):
+            for k in range(big):
+                total = window.values[node, part, k]
+                for l in range(NODES):
+                    total += (2 * l + 1) * LEGENDRE[l, node] * window.moments[l, part, k]
+                acc[part, k] = total
+        add_up(problem, acc, f)
+        forces_at(problem, f, stretch.clock + AT[node] * stretch.H, node, work, window.new)
+        moved = 0.0
+        for k in range(big):
+            moved += (window.new[node, 0, k] - window.at[node, 0, k]) ** 2
+            moved += (window.new[node, 1, k] - window.at[node, 1, k]) ** 2
+            window.at[node, 0, k] = window.new[node, 0, k]
+            window.at[node, 1, k] = window.new[node, 1, k]
+        change = max(change, stretch.H * np.sqrt(stretch.gram_norm * moved))
+    return change
+
+
+@inner
+def relax(problem, state, run, work, window):
+    """Finds the drive over the stretch and every neuron under it: (DONE or BAD, error over tolerance).
 
     Leaves the neurons that had events at their last one; `finish` takes all to the end.
     """
-    m, big = st.bits.shape
-    used, seen, nearest = ci[EV_USED], ci[N_EVENTS], cf[NEAREST]
-    f = win.f
-    both = False
-    for k in range(big):
-        both = both or pk.opposite[k] == 1
-    first_guess(pk, st, clock, H, win, wk, f)
+    used, seen, nearest = run.log_used, run.n_events, run.nearest
+    first_guess(problem, state, work, window)
     for sweep in range(SWEEPS):
         if sweep > 0:
-            put_back(pk, st, win.hits, win.y, win.bits, win.code, win.sign, win.dead)
-        ci[EV_USED], ci[N_EVENTS], cf[NEAREST] = used, seen, nearest
+            put_back(problem, state, window)
+        run.log_used, run.n_events, run.nearest = used, seen, nearest
         degree = 1 if sweep == 0 else NODES - 1
-        to_polynomials(win.at, H, win.F, win.B)
-        for i in range(NODES):
-            if i > degree:
-                for j in range(m):
-                    for k in range(big):
-                        win.C[i, j, k] = 0.0
-                        win.V[i, j, k] = 0.0
-                continue
-            for j in range(m):
-                for k in range(big):
-                    off = (st.code[j, k] & 3) >= SLID or st.dead[j] != 0
-                    win.C[i, j, k] = 0.0 if off else st.bits[j, k] * win.F[i, k] + win.B[i, k]
-            times(win.C[i], pk.gram, win.V[i])
-        for l in range(NODES):
-            win.energy[l] = 0.0
-            win.energy[NODES + l] = 0.0
-            for part in range(2):
-                for k in range(big):
-                    win.values[l, part, k] = 0.0
-                    win.moments[l, part, k] = 0.0
-        ci[N_FIELDS] += degree + 1
-        for j in range(m):
-            win.hits[j] = 0
-            if st.dead[j] != 0:
-                continue
-            for i in range(NODES):
-                for k in range(big):
-                    win.one_C[i, k] = win.C[i, j, k]
-                    win.one_V[i, k] = win.V[i, j, k]
-            status = trace(
-                pk,
-                st,
-                j,
-                clock,
-                H,
-                unit,
-                u0[j],
-                win.one_C,
-                win.one_V,
-                win.F,
-                win.B,
-                both,
-                win.values,
-                win.moments,
-                win.energy,
-                win.last_C,
-                win.ends[j],
-                win.hits,
-                wk,
-                noises,
-                win.scratch,
-                ev,
-                ci,
-                cf,
-            )
-            if status == BAD or ci[EV_USED] >= ev.shape[0]:
-                win.hits[j] = 1
-                return BAD, 0.0
-            for k in range(big):
-                theta = 0.0
-                for i in range(NODES):
-                    theta += win.ends[j, i] * win.last_C[i, k]
-                win.theta[j, k] = theta
-        # New outputs, new drive.
-        change = 0.0
-        for node in range(NODES):
-            for part in range(2):
-                for k in range(big):
-                    total = win.values[node, part, k]
-                    for l in range(NODES):
-                        total += (2 * l + 1) * LEGENDRE[l, node] * win.moments[l, part, k]
-                    wk.acc[part, k] = total
-            for i in range(f.size):
-                k = pk.surf[i]
-                a = pk.alpha[i]
-                f[i] = a * wk.acc[0, k] if a > 0 else a * ((1.0 + pk.slope) * wk.acc[1, k] - wk.acc[0, k])
-            forces_at(pk, f, clock + AT[node] * H, node, wk, win.new)
-            moved = 0.0
-            for k in range(big):
-                moved += (win.new[node, 0, k] - win.at[node, 0, k]) ** 2
-                moved += (win.new[node, 1, k] - win.at[node, 1, k]) ** 2
-                win.at[node, 0, k] = win.new[node, 0, k]
-                win.at[node, 1, k] = win.new[node, 1, k]
-            change = max(change, H * np.sqrt(win.stretch[0] * moved))
+        set_coefficients(problem, state, window, degree)
+        run.n_fields += degree + 1
+        if trace_all(problem, state, run, work, window) == BAD:
+            return BAD, 0.0
+        change = new_forces(problem, work, window)
         if not np.isfinite(change):
             return BAD, 0.0
-        if degree > 1 and change <= 0.3 * cf[RTOL]:
-            velocity(pk, st, win.y, clock, win.tmp, wk)
-            return 0, error(pk, st, win.at, H, win.hits, wk, win.stretch[0]) / cf[RTOL]
+        if degree > 1 and change <= 0.3 * run.rtol:
+            velocity(problem, state, window.y, window.stretch.clock, window.tmp, work)
+            return DONE, error(state, work, window) / run.rtol
     return BAD, 0.0
 
 
 @inner
-def finish(pk, st, clock, H, win):
+def finish(problem, state, window):
     """Takes every neuron from its last event, or the start, to the end of the stretch."""
-    m = st.sign.size
-    r = pk.e.shape[1]
-    times(win.theta, pk.e, win.move)
-    for j in range(m):
-        if st.dead[j] != 0:
+    r = problem.e.shape[1]
+    stretch = window.stretch
+    times(window.theta, problem.e, window.move)
+    for j in range(state.sign.size):
+        if state.dead[j] != 0:
             continue
+        q = row(state.y, j, r)
         for i in range(r):
-            st.y[j * r + i] += win.move[j, i]
-        normalise(st, j, m, r, win.ends[j, NODES])
+            q[i] += window.move[j, i]
+        normalise(problem, state, j, window.ends[j, NODES])
     spent = 0.0
     for node in range(NODES):
-        total = win.energy[node]
+        total = window.energy[node]
         for l in range(NODES):
-            total += (2 * l + 1) * LEGENDRE[l, node] * win.energy[NODES + l]
-        spent += WEIGHT[node] * total * np.exp(-clock_shift(pk, clock + AT[node] * H))
+            total += (2 * l + 1) * LEGENDRE[l, node] * window.energy[NODES + l]
+        spent += WEIGHT[node] * total * np.exp(-clock_shift(problem, stretch.clock + AT[node] * stretch.H))
     # Forces carried the factor H, the rates of the clock: |grad L|^2 has it once more than its integral.
-    st.y[st.y.size - 1] += spent / H
+    state.y[state.y.size - 1] += spent / stretch.H
 
 
 @inner
-def in_order(ev, lo, hi):
+def in_order(log, lo, hi):
     """Rows lo..hi of the events by time."""
     for a in range(lo + 1, hi):
         b = a
-        while b > lo and ev[b, 0] < ev[b - 1, 0]:
+        while b > lo and log[b, 0] < log[b - 1, 0]:
             for i in range(5):
-                ev[b, i], ev[b - 1, i] = ev[b - 1, i], ev[b, i]
+                log[b, i], log[b - 1, i] = log[b - 1, i], log[b, i]
             b -= 1
 
 
-@entry
-def advance(pk, st, cf, ci, budget, win, wk, probe, noises, ev, ck_f, ck_y, ck_code):
-    """Up to `budget` stretches; returns a status of `control`, or SHORT when the next one is for the coupled regime."""
-    m, big = st.bits.shape
-    room = 4 * m * (big + 2)
-    taken = 0
-    while True:
-        clock = cf[CLOCK]
-        G = velocity(pk, st, st.y, clock, win.tmp, wk)
-        ci[N_FIELDS] += 1
-        total = 0.0
-        for i in range(st.y.size):
-            total += win.tmp[i]
-        if not np.isfinite(total):
-            return NOT_FINITE
-        for j in range(m):
-            if st.dead[j] == ASLEEP:
-                return SHORT
-        if taken >= budget:
-            return RUNNING
-        if clock >= cf[END]:
-            return REACHED
-        if resting(pk, st, win.tmp[: st.y.size].reshape(1, st.y.size), G, cf[REST], wk):
-            return STATIONARY
-        slide.noise(pk, st.y, m, pk.e.shape[1], wk, noises)
-        if ci[WAIT] == 0 and calm(pk, st, win.tmp, noises, cf, wk):
-            return QUIET
-        if ci[EV_USED] + room > ev.shape[0] or ci[CK_USED] == ck_y.shape[0]:
-            return FLUSH
-        for j in range(m):
-            for k in range(big):
-                win.u0[j, k] = 0.0 if (st.code[j, k] & 3) >= SLID else wk.u[j, k]
-        rate = stiffness(pk, st.y, clock_shift(pk, clock), st.bits, st.code, st.dead, st.slid, st.basis, probe, wk)
-        velocity(pk, st, st.y, clock, win.tmp, wk)
-        fastest = 0.0
-        for j in range(m):
-            pull = 0.0
-            for i in range(wk.pull.shape[1]):
-                pull += wk.pull[j, i] ** 2
-            fastest = max(fastest, np.sqrt(pull))
-        fac = np.exp(G + clock_shift(pk, clock))
-        h = min(cf[STEP], 1.0 / max(1e-300, fac * fastest), 2.0 / max(1e-300, rate))
-        last = clock + h >= cf[END] * (1.0 - 1e-15)
-        if last:
-            h = cf[END] - clock
-        keep(st, win.y, win.bits, win.code, win.sign, win.dead)
-        for j in range(m):
-            win.hits[j] = 0
-        used, seen, nearest = ci[EV_USED], ci[N_EVENTS], cf[NEAREST]
-        grow, most = 1.0, 1.5
-        while True:
-            status, err = relax(pk, st, clock, h, win, wk, noises, ev, ci, cf, win.u0, h * fac)
-            cf[CLOCK] = clock
-            if status == 0 and err <= 1.0:
-                grow = min(most, max(0.3, 0.8 * max(err, 1e-10) ** -0.5))
-                break
-            put_back(pk, st, win.hits, win.y, win.bits, win.code, win.sign, win.dead)
-            ci[EV_USED], ci[N_EVENTS], cf[NEAREST] = used, seen, nearest
-            ci[N_REJECTED] += 1
-            taken += 1
-            if ci[ORIGIN] > 0:
-                ci[ORIGIN] = 0
-                return SHORT
-            # A stretch that was too long for its series says so again if the next one is as long.
-            most = 1.0
-            h *= 0.5 if status == BAD else max(0.2, 0.8 * err**-0.5)
-            last = False
-            if h < 1e-6 * cf[STEP] or clock + h == clock:
-                return SHORT
-            velocity(pk, st, st.y, clock, win.tmp, wk)
-        taken += 1
-        new = cf[END] if last else clock + h
-        finish(pk, st, clock, h, win)
-        in_order(ev, used, ci[EV_USED])
-        cf[CLOCK] = new
-        if not last:
-            cf[STEP] = h * grow
-        clear_fresh(pk, st)
-        ci[N_STEPS] += 1
-        ci[N_WINDOWS] += 1
-        ci[CHECKED] = 0
-        ci[WAIT] = max(0, ci[WAIT] - 1)
-        ci[TICK] += 1
-        if ci[TICK] >= ci[STRIDE]:
-            ci[TICK] = 0
-            row = ci[CK_USED]
-            ck_f[row, 0] = cf[CLOCK]
-            ck_f[row, 1] = cf[STEP]
-            write_row(ck_y, ck_code, row, st.y, st.code)
-            ci[CK_USED] += 1
+@inner
+def reason_to_stop(problem, state, run, work, window, budget):
+    """The status with which the stretches end before the next one, or GO_ON."""
+    for j in range(state.sign.size):
+        if state.dead[j] == DORMANT:
+            return SHORT
+    if run.taken >= budget:
+        return RUNNING
+    if run.clock >= run.end:
+        return REACHED
+    if resting(problem, state, window.tmp, run.G, run.rest, work):
+        return STATIONARY
+    surfaces.noise(problem, state.y, work)
+    if run.wait == 0 and calm(problem, state, run, window.tmp, work):
+        return QUIET
+    return GO_ON
 
 
 @inner
-def clear_fresh(pk, st):
-    """Surfaces that neurons have clearly left are ordinary again."""
-    m, big = st.bits.shape
-    r = pk.e.shape[1]
+def propose(problem, state, run, work, window):
+    """A length for the next stretch, by the fastest neuron and the fastest rate of the residuals."""
+    m, big = state.bits.shape
+    clock = run.clock
     for j in range(m):
-        if st.dead[j] != 0:
+        for k in range(big):
+            window.u0[j, k] = 0.0 if (state.code[j, k] & 3) >= SLID else work.u[j, k]
+    rate = stiffness(problem, state, clock_shift(problem, clock), work)
+    velocity(problem, state, state.y, clock, window.tmp, work)
+    fastest = 0.0
+    for j in range(m):
+        pull = 0.0
+        for i in range(work.pull.shape[1]):
+            pull += work.pull[j, i] ** 2
+        fastest = max(fastest, np.sqrt(pull))
+    fac = np.exp(run.G + clock_shift(problem, clock))
+    h = min(run.step, 1.0 / max(1e-300, fac * fastest), 2.0 / max(1e-300, rate))
+    return h, fac
+
+
+@inner
+def shorten(problem, state, run, work, window, fac):
+    """Relaxes the stretch, shortened until its error fits; returns the factor for the next one, 0 if it cannot be."""
+    stretch = window.stretch
+    clock, h = stretch.clock, stretch.H
+    used, seen, nearest = run.log_used, run.n_events, run.nearest
+    most = 1.5
+    while True:
+        stretch.H, stretch.unit = h, h * fac
+        status, err = relax(problem, state, run, work, window)
+        run.clock = clock
+        run.taken += 1
+        if status == DONE and err <= 1.0:
+            return min(most, max(0.3, 0.8 * max(err, 1e-10) ** -0.5))
+        put_back(problem, state, window)
+        run.log_used, run.n_events, run.nearest = used, seen, nearest
+        run.n_rejected += 1
+        if run.origin > 0:
+            run.origin = 0
+            return 0.0
+        # A stretch that was too long for its series is too long again if the next one is as long.
+        most = 1.0
+        h *= 0.5 if status == BAD else max(0.2, 0.8 * err**-0.5)
+        if h < 1e-6 * run.step or clock + h == clock:
+            return 0.0
+        velocity(problem, state, state.y, clock, window.tmp, work)
+
+
+@inner
+def both_sides(problem):
+    """Whether some surface has rows on both of its sides."""
+    both = False
+    for k in range(problem.opposite.size):
+        both = both or problem.opposite[k] == 1
+    return both
+
+
+@entry
+def advance(problem, state, run, work, window, budget, checkpoints):
+    """Up to `budget` stretches; returns a status of `layout`, or SHORT when the next one is for the coupled regime."""
+    m, big = state.bits.shape
+    stretch = window.stretch
+    stretch.both = both_sides(problem)
+    run.taken = 0
+    while True:
+        clock = run.clock
+        run.G = velocity(problem, state, state.y, clock, window.tmp, work)
+        run.n_fields += 1
+        if not finite(window.tmp):
+            return NOT_FINITE
+        status = reason_to_stop(problem, state, run, work, window, budget)
+        if status != GO_ON:
+            return status
+        if run.log_used + 4 * m * (big + 2) > work.log.shape[0] or run.checkpoints_used == checkpoints.y.shape[0]:
+            return FLUSH
+        h, fac = propose(problem, state, run, work, window)
+        last = clock + h >= run.end * (1.0 - 1e-15)
+        if last:
+            h = run.end - clock
+        stretch.clock, stretch.H = clock, h
+        keep(state, window)
+        used = run.log_used
+        grow = shorten(problem, state, run, work, window, fac)
+        if grow == 0.0:
+            return SHORT
+        last = last and stretch.H == h
+        new = run.end if last else clock + stretch.H
+        finish(problem, state, window)
+        in_order(work.log, used, run.log_used)
+        run.clock = new
+        if not last:
+            run.step = stretch.H * grow
+        clear_fresh(problem, state)
+        run.n_steps += 1
+        run.n_windows += 1
+        run.checked = 0
+        run.wait = max(0, run.wait - 1)
+        write_checkpoint(state, run, checkpoints)
+
+
+@inner
+def clear_fresh(problem, state):
+    """Surfaces that neurons have clearly left are ordinary again."""
+    m, big = state.bits.shape
+    for j in range(m):
+        if state.dead[j] != 0:
             continue
         for k in range(big):
-            if st.code[j, k] >= FRESH:
-                u = 0.0
-                for i in range(r):
-                    u += st.y[j * r + i] * pk.e[k, i]
-                side = 1.0 if (st.code[j, k] & 3) == ON else -1.0
-                if side * u > LEFT * norm_q(st.y, j, r):
-                    st.code[j, k] -= FRESH
+            if state.code[j, k] >= FRESH:
+                u = along_normal(problem, state.y, j, k)
+                side = 1.0 if (state.code[j, k] & 3) == ON else -1.0
+                if side * u > LEFT * norm_q(state.y, j, problem.e.shape[1]):
+                    state.code[j, k] -= FRESH

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from reluflow.losses import LOSSES
+
 DATA = (
     *("arrays", "two_points", "five_points", "toy_plane", "two_angles", "orthogonal", "orthonormal"),
     *("random_points", "orthogonally_separable", "nearly_orthogonal", "gaussian_mixture"),
@@ -173,7 +175,7 @@ def end_time(problem, found, asked: dict) -> dict:
 def class_rates(problem) -> dict[float, float]:
     """|D_s| for s = +1, -1: the pull of the points a neuron of sign s is drawn to, at f = 0."""
     x, y = problem.data.x, problem.data.y
-    drive = y if problem.loss == "square" else y * {"logistic": 0.5}.get(problem.loss, 1.0)
+    drive = LOSSES[problem.loss].force(y, np.zeros_like(y))
     found = {}
     for s in (1.0, -1.0):
         pull = problem.weight * np.linalg.norm(np.sum(np.where(s * y > 0, np.abs(drive), 0.0)[:, None] * x, axis=0))

@@ -11,12 +11,13 @@ from reluflow._checks import by_name
 from reluflow.drive import descent as plain
 from reluflow.drive.loop import Progress
 from reluflow.init import Params
+from reluflow.losses import LOSSES
 from reluflow.many._runner import Runner, pick, room
 from reluflow.many._seen import watched
 from reluflow.many._step import Rule
 from reluflow.methods import Descent, Save, as_bytes
 from reluflow.outcome import Outcome
-from reluflow.problem import LOSSES, Problem
+from reluflow.problem import Problem
 from reluflow.solution import recorded
 from reluflow.solve import end_clock
 
@@ -51,7 +52,7 @@ class Many(Sequence):
     @property
     def log_loss(self) -> np.ndarray:
         """log of the loss over all data, (runs, frames)."""
-        return np.array([_log_loss(p, f) for p, f in zip(self.problems, self.outputs)])
+        return np.array([LOSSES[p.loss].log_total(p.data.y, f, p.weight) for p, f in zip(self.problems, self.outputs)])
 
     @property
     def loss(self) -> np.ndarray:
@@ -222,7 +223,7 @@ def _moments(problem, methods, ends, save: Save) -> tuple[np.ndarray, np.ndarray
 
 def _rule(problem: Problem, method: Descent) -> Rule:
     return Rule(
-        LOSSES[problem.loss],
+        LOSSES[problem.loss].code,
         float(problem.activation.slope),
         float(problem.activation.at_zero or 0.0),
         problem.reduction == "mean",
@@ -253,22 +254,6 @@ def _bytes(rule: Rule, m: int, d: int, dtype: str) -> int:
     """Device memory of one run, about: state, gradient, and a few arrays of one batch."""
     real = np.dtype(dtype).itemsize
     return m * d * (2 * real + 16) + rule.batch * m * (3 * real + 8) + rule.batch * d * real + 64 * m
-
-
-def _log_loss(problem: Problem, f: np.ndarray) -> np.ndarray:
-    """log of the loss of outputs (frames, n)."""
-    data = problem.data
-    rows = plain.Rows(
-        np.empty((0, 0)),
-        np.empty(0),
-        np.empty(0),
-        np.asarray(data.y),
-        float(problem.weight),
-        LOSSES[problem.loss],
-        0.0,
-        0,
-    )
-    return plain.log_loss(rows, f)
 
 
 def _teller(progress, began, done, whole):

@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from reluflow.engine.descent import LOG2, RESCALE
-from reluflow.problem import LOSSES
+from reluflow.losses import LOSSES, function
 
-SOFTMAX = 1 + max(LOSSES.values())  # cross entropy over several outputs; labels are whole numbers
+SOFTMAX = -1  # cross entropy over several outputs; labels are whole numbers
 STRIDE = RESCALE + 1  # iterations between two rescalings
 UNROLLED = 64  # sums over n d terms up to this many are written out: XLA fuses them into one pass over the neurons
 
@@ -82,6 +82,13 @@ def float64():
         yield
 
 
+def formula(jax, text: str):
+    """A formula of `reluflow.losses` as a function of (c, y, f)."""
+    np, nn = jax.numpy, jax.nn
+    names = {"exp": np.exp, "log": np.log, "log1p": np.log1p, "softplus": nn.softplus, "positive": nn.relu}
+    return function(text, "c, y, f", names)
+
+
 @lru_cache(maxsize=64)
 def compiled(rule: Rule):
     """(burst, outputs) for a rule; JAX keeps one compiled version for each shape."""
@@ -90,6 +97,9 @@ def compiled(rule: Rule):
     full = rule.batch == rule.n
     per_epoch = -(-rule.n // rule.batch)
     wide = jnp.float64
+    if rule.loss != SOFTMAX:
+        [row] = [row for row in LOSSES.values() if row.code == rule.loss]
+        force = formula(jax, row.linear.force)
 
     def product(terms: str, a, b):
         return jnp.einsum(terms, a, b, precision=lax.Precision.HIGHEST)
@@ -117,12 +127,7 @@ def compiled(rule: Rule):
         """-dL/df of a batch; `weight` (runs, rows) is 0 where a batch has no more rows."""
         if rule.loss == SOFTMAX:
             return weight[..., None] * (jax.nn.one_hot(y, f.shape[-1], dtype=wide) - jax.nn.softmax(f, axis=-1))
-        if rule.loss == LOSSES["square"]:
-            return weight * (y - f)
-        if rule.loss == LOSSES["exponential"]:
-            return weight * y * jnp.exp(-y * f)
-        factor = 2.0 if rule.loss == LOSSES["logistic2"] else 1.0
-        return factor * weight * y / (1.0 + jnp.exp(y * f))
+        return force(row.factor * weight, y, f)
 
     def gathered(x, sg):
         """sum_i sg_ij x_i: (runs, d, m)."""

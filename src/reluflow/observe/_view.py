@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from reluflow.losses import LOSSES
 from reluflow.solution import Solution
 
 BLOCK = 2**23  # numbers in one block of bits
@@ -23,13 +24,6 @@ def log_abs(value) -> np.ndarray:
     """log |value|, -inf at 0."""
     with np.errstate(divide="ignore"):
         return np.log(np.abs(value))
-
-
-def log_forces(loss: str, z: np.ndarray) -> np.ndarray:
-    """log r(z), r = -dl/dz of a loss of z = y f; not for the square loss, whose force may vanish."""
-    if loss == "exponential":
-        return -z
-    return (np.log(2.0) if loss == "logistic2" else 0.0) - np.logaddexp(0.0, z)
 
 
 class View:
@@ -130,10 +124,11 @@ class View:
     def drive(self) -> tuple[np.ndarray, np.ndarray]:
         """(mantissas, log scales): g_i = -dL/df_i = mantissa_i e^scale, (frames, n) and (frames,); weights included."""
         y, f = self.data.y, self.outputs
-        if self.problem.loss == "square":
-            g, log_g = y - f, np.zeros(len(self))
+        loss = LOSSES[self.problem.loss]
+        if not loss.tailed:
+            g, log_g = loss.force(y, f), np.zeros(len(self))
         else:
-            logs = log_forces(self.problem.loss, y * f)
+            logs = loss.log_factor + loss.log_force(y * f)
             log_g = np.max(logs, axis=1)
             g = y * np.exp(logs - log_g[:, None])
         return g, log_g + np.log(self.problem.weight)

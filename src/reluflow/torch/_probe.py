@@ -10,10 +10,11 @@ from reluflow._checks import number, one_of, whole
 from reluflow.drive.descent import Machine
 from reluflow.engine import descent as kd
 from reluflow.init import Params
+from reluflow.losses import LOSSES
 from reluflow.many._seen import watched
 from reluflow.methods import Descent, as_bytes
 from reluflow.outcome import Outcome
-from reluflow.problem import LOSSES, Problem
+from reluflow.problem import Problem
 from reluflow.solution import Solution, recorded
 from reluflow.torch._model import array, as_data, import_torch, layers, weights
 from reluflow.torch._watched import Between, Watched
@@ -59,7 +60,7 @@ class Probe:
             step = number("step", step, rule="positive and finite", ok=lambda v: 0 < v < np.inf, hint="the loop's rate")
         self._layers = layers(model)
         data = as_data(self._layers, x, y)
-        if one_of("loss", loss, LOSSES) != "square" and np.all(np.isin(data.y, (0.0, 1.0))):
+        if LOSSES[one_of("loss", loss, LOSSES)].labels == "signs" and np.all(np.isin(data.y, (0.0, 1.0))):
             data = type(data)(data.x, 2.0 * data.y - 1.0, name=data.name)
         fixed = not self._layers.second.weight.requires_grad
         self.problem = Problem(
