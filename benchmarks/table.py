@@ -320,7 +320,6 @@ def mnist_data(short, **options):
 
 def descent_mnist(short):
     from reluflow.drive.descent import Machine
-    from reluflow.engine import descent as kd
 
     data = mnist_data(short)
     what = "descent, MNIST 0/1, h = 50, per iteration"
@@ -333,7 +332,7 @@ def descent_mnist(short):
         x, _, w, _ = arrays(problem, np.dtype(name))
         wt, u, D = np.ascontiguousarray(w.T), np.empty((data.n, 50), name), np.empty((data.d, 50), name)
         machine = Machine(problem, rf.Descent(0.1, dtype=name))
-        machine.ci[kd.CK_NEXT] = 2**62
+        machine.run.next_checkpoint = 2**62
 
         def products(x=x, wt=wt, u=u, D=D):
             for _ in range(k):

@@ -17,6 +17,7 @@ BY_HAND = {
     "logistic": lambda y, f: mpmath.log1p(mpmath.exp(-y * f)),
     "logistic2": lambda y, f: 2 * mpmath.log1p(mpmath.exp(-y * f)),
     "exponential": lambda y, f: mpmath.exp(-y * f),
+    "hinge2": lambda y, f: (1 - y * f) ** 2 / 2 if y * f < 1 else mpmath.mpf(0),
 }
 DIGITS = {
     "exp": mpmath.exp,

@@ -157,6 +157,17 @@ _ROWS = (
         ),
         tail=Formulas(value="-z", force="-z", curvature="-z"),
     ),
+    # Its curvature jumps where a margin passes 1: the flow's error estimate shortens the steps there.
+    Loss(
+        name="hinge2",
+        code=4,
+        text="(1/2)max(0,1-yf)^2",
+        linear=Formulas(
+            value="0.5 * c * positive(1.0 - y * f) ** 2",
+            force="c * y * positive(1.0 - y * f)",
+            curvature="c * (y * f < 1.0)",
+        ),
+    ),
 )
 
 LOSSES: dict[str, Loss] = {row.name: row for row in _ROWS}

@@ -70,8 +70,8 @@ class Problem:
     """f(x) = sum_j a_j s(<w_j, x>) trained on `data` from `init`.
 
     `loss` is "square" (1/2)(f-y)^2, "logistic" log(1+e^-yf), "logistic2" twice that, "exponential" e^-yf, or any other
-    row of `reluflow.losses`; `reduction` is the "mean" or the "sum" over the data; `train` is "both" layers or the
-    "first" alone.
+    row of `reluflow.losses`; `reduction` is the "mean" or the "sum" over the data; `activation` is `rf.ReLU()`,
+    `rf.LeakyReLU(slope)`, "relu" or "linear"; `train` is "both" layers or the "first" alone.
     """
 
     data: Data

@@ -201,7 +201,7 @@ def test_a_leap_of_any_length_is_the_polynomial_s_sum(monkeypatch):
         _python(leap.prepare)(ahead, now, top, length)
         scaled = (np.arange(now, now + length) - now) / length
         at_nodes = ((node - now) / length)[:, None] ** powers
-        found = ahead.weight[0, : leap.ORDER] @ at_nodes[::-1]
+        found = ahead.predict[: leap.ORDER] @ at_nodes[::-1]
         truth = np.mean(scaled[:, None] ** powers, axis=0)
         # Rounding of every weight and value: a long extrapolation through near nodes is ill-conditioned by nature.
         slack = 4 * leap.ORDER * np.finfo(float).eps * np.sum(np.abs(share(ahead)) @ np.abs(at_nodes[::-1]))
@@ -210,13 +210,11 @@ def test_a_leap_of_any_length_is_the_polynomial_s_sum(monkeypatch):
 
 def share(ahead):
     """gamma_j times the coefficients of the divided differences."""
-    return ahead.weight[2, : leap.ORDER, None] * ahead.share
+    return ahead.gamma[: leap.ORDER, None] * ahead.share
 
 
 def _bare_ahead(node):
-    from reluflow.drive.descent import _ahead
-
-    ahead = _ahead(np.ones((1, 1)), 1)
+    ahead = leap.leap_room(np.ones((1, 1)), 1)
     ahead.node[:] = node
     return ahead
 
@@ -258,11 +256,11 @@ def test_mini_batches_and_float32_never_fast_forward():
 def test_a_leap_that_would_pass_a_surface_and_come_back_is_refused():
     from reluflow.engine.adams import dipped
 
-    u = np.zeros((4, 1, 1))
-    u[:, 0, 0] = 1.0, -0.3, 1.0, 0.3  # falls and rises by 3 in ten iterations: the tangents meet at -0.5
-    assert _python(dipped)(u, 10)
-    u[:, 0, 0] = 1.0, -0.1, 1.0, 0.1  # they meet at +0.5
-    assert not _python(dipped)(u, 10)
+    ends = leap.leap_room(np.ones((1, 1)), 1)
+    ends.u0[:], ends.v0[:], ends.u1[:], ends.v1[:] = 1.0, -0.3, 1.0, 0.3  # by 3 in ten: the tangents meet at -0.5
+    assert _python(dipped)(ends, 10)
+    ends.v0[:], ends.v1[:] = -0.1, 0.1  # they meet at +0.5
+    assert not _python(dipped)(ends, 10)
 
 
 def _python(kernel):

@@ -14,16 +14,16 @@ bits of all data are not looked at every iteration then, so that only changes of
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
-from reluflow.engine import adams as kl
+from reluflow.engine import adams, closed_form, fast_forward
 from reluflow.engine import descent as kd
-from reluflow.engine import fast_forward as kf
 from reluflow.engine.field import BLAS_ABOVE, OFF, ON, PINNED
+from reluflow.engine.layout import all_apart, record
 from reluflow.engine.pack import Start
 from reluflow.losses import LOSSES
 from reluflow.methods import Descent, Limits, Save, as_bytes
@@ -114,6 +114,7 @@ class Machine:
         batch = min(method.batch or self.n, self.n)
         self.full = batch == self.n
         self.per_epoch = -(-self.n // batch)
+        products = bool(self.m * batch * self.r > BLAS_ABOVE)
         self.task = kd.Task(
             x=x.astype(real),
             y=self.pk.y,
@@ -125,6 +126,8 @@ class Machine:
             first=self.pk.first,
             step=method.step,
             batch=batch,
+            products=products,
+            reach=float(np.max(np.linalg.norm(x, axis=1))),
         )
         self.st = kd.Moving(
             q=np.ascontiguousarray(self.start.q.T, dtype=real),
@@ -137,34 +140,31 @@ class Machine:
             dead=np.zeros(self.m, np.int64),
             energy=np.zeros(1),
         )
-        self.ci = np.zeros(kd.CONTROLS, np.int64)
-        self.ci[[kd.END, kd.STRIDE, kd.FRESH_START]] = end, 1, 1
+        self.run: Any = record(kd.RUN)
+        self.run.end, self.run.stride, self.run.fresh = end, 1, 1
         rows = int(np.clip(4e6 / (8 * self.size + self.m * self.n), 2, 1024))
         self.room = kd.Room(
+            saves=np.empty(0, np.int64),
             ev=np.empty((max(4096, 2 * self.m * (self.n + 2)), 5)),
             at=np.empty((rows, 3), np.int64),
             y=np.empty((rows, self.size)),
             code=np.empty((rows, self.m * self.n), np.int8),
         )
-        self.blas = bool(self.m * batch * self.r > BLAS_ABOVE)
-        self.bufs = (
-            np.empty(batch * self.r if self.blas and not self.full else 0, real),
-            np.empty(batch * self.m if self.blas else 0, real),
-            np.empty((self.m, self.r) if self.blas else (0, 0), real),
-        )
-        self.work = (
-            np.empty(batch * self.m, real),
-            np.empty(self.m),
-            np.empty(batch),
-            np.empty(batch),
-            np.empty((self.r, self.m), real),
-            np.empty(self.m),
+        self.work = kd.Work(
+            order=np.arange(self.n),
+            x=np.empty(batch * self.r if products and not self.full else 0, real),
+            flat=np.empty(batch * self.m if products else 0, real),
+            turn=np.empty((self.m, self.r) if products else (0, 0), real),
+            u=np.empty(batch * self.m, real),
+            amp_b=np.empty(self.m),
+            f=np.empty(batch),
+            g=np.empty(batch),
+            D=np.empty((self.r, self.m), real),
+            h=np.empty(self.m),
         )
         self.kernel = kd.burst if real == np.float64 else kd.burst32
         self.forward = method.fast_forward and self.full and real == np.float64
         self.orders = None if self.full else Orders(self.n, method.seed)
-        self.order = np.arange(self.n)
-        self.saves = np.empty(0, np.int64)
         self.last, self.step = end, method.step
         self.row_bytes = 8 * (self.size + 1) + self.m * self.n
         self.first = int(np.clip(1e6 / (self.m * self.n * self.r), 64, 4096))
@@ -173,74 +173,52 @@ class Machine:
         if not self.full:
             self.draw()
         if self.forward:
-            self.tools = kf.Tools(self.order, *self.bufs, *self.work)
-            self.ahead = _ahead(x, self.m)
-            self.reach = float(np.max(np.linalg.norm(x, axis=1)))
+            self.leap = all_apart(adams.leap_room(x, self.m))
+            self.jump = all_apart(closed_form.jump_room(self.n, self.r, self.m))
 
     def draw(self) -> None:
         """Brings the epoch of the present iteration into `order`."""
         assert self.orders is not None
-        self.ci[kd.EPOCH], self.order = self.orders.block(int(self.ci[kd.ITER]) // self.per_epoch)
+        self.run.epoch, order = self.orders.block(int(self.run.iteration) // self.per_epoch)
+        self.work = self.work._replace(order=order)
 
     def burst(self, budget: int) -> int:
+        """About `budget` iterations or evaluations; returns a status of `engine.descent`."""
         if self.forward:
-            return kf.forward(
-                self.task,
-                self.st,
-                self.ci,
-                budget,
-                self.blas,
-                self.saves,
-                self.tools,
-                self.room,
-                self.ahead,
-                self.reach,
+            return fast_forward.forward(
+                self.task, self.st, self.run, budget, self.work, self.room, self.leap, self.jump
             )
-        status = kd.DRAW
-        while status == kd.DRAW:
-            status = self.kernel(
-                self.task,
-                self.st,
-                self.ci,
-                budget,
-                self.blas,
-                self.saves,
-                self.order,
-                *self.bufs,
-                *self.work,
-                self.room,
-            )
-            if status == kd.DRAW:
-                self.draw()
+        while (status := self.kernel(self.task, self.st, self.run, budget, self.work, self.room)) == kd.DRAW:
+            self.draw()
         return status
 
     # A run ----------------------------------------------------------------------------------------------------------
 
     def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
-        ci, room = self.ci, as_bytes(save.memory)
+        run, room = self.run, as_bytes(save.memory)
         if self.forward:
             # Leaps know no limit of iterations but the end.
-            ci[kd.END] = min(self.last, limits.steps)
+            run.end = min(self.last, limits.steps)
         if self.last < NEVER:
-            ci[kd.STRIDE] = -(-self.last // (tape.limit - 1))
+            run.stride = -(-self.last // (tape.limit - 1))
         if save.times is not None:
             asked = np.unique(Descent(self.step).iteration(np.array(save.times))).astype(np.int64)
-            self.saves = asked[asked <= self.last]
-        ci[[kd.CAP_BITS, kd.CAP_SIGNS]] = min(limits.events, max(1000, room // 512)), min(limits.events, 100_000)
+            self.room = self.room._replace(saves=asked[asked <= self.last])
+        run.most_bits, run.most_signs = min(limits.events, max(1000, room // 512)), min(limits.events, 100_000)
         return None
 
     def advance(self, budget: int, tape: Tape) -> Outcome | None:
-        ci = self.ci
+        run = self.run
         status = self.burst(budget)
-        while status in (kd.RUNNING, kd.FLUSH) and ci[kd.ITER] == self.last:
+        while status in (kd.RUNNING, kd.FLUSH) and run.iteration == self.last:
             # The last state is still to be looked at.
             self._write(tape)
             status = self.burst(1)
         if status == kd.REACHED:
             # A leap is left where it began, so that a replay can go on.
-            ci[kd.N_LEAPT] += ci[kd.END] - ci[kd.ITER]
-            ci[kd.ITER] = ci[kd.END]
-            status = kd.REACHED if ci[kd.END] == self.last else kd.RUNNING
+            run.n_leapt += run.end - run.iteration
+            run.iteration = run.end
+            status = kd.REACHED if run.end == self.last else kd.RUNNING
         self._write(tape, ended=status == kd.REACHED)
         return STATUS.get(status)
 
@@ -251,30 +229,30 @@ class Machine:
             tape.select(np.flatnonzero(np.max(np.abs(tape.checkpoints()[0].y), axis=1) < 1e100))
             tape.asked = [part.rows(np.max(np.abs(part.y), axis=1) < 1e100) for part in tape.asked]
         elif outcome is not Outcome.REACHED and not (
-            tape.marks and tape.checkpoints()[0].clock[-1] == self.ci[kd.ITER]
+            tape.marks and tape.checkpoints()[0].clock[-1] == self.run.iteration
         ):
-            self.ci[kd.END] = self.ci[kd.CK_NEXT] = self.ci[kd.ITER]
+            self.run.end = self.run.next_checkpoint = self.run.iteration
             while self.burst(1) not in (kd.REACHED, kd.NOT_FINITE):
                 pass
             self._write(tape, ended=True)
 
     def done(self) -> Done:
-        at, work = int(self.ci[kd.ITER]), int(self.ci[kd.N_FIELDS] if self.forward else self.ci[kd.ITER])
-        return Done(at, at, int(self.ci[kd.N_BITS]), work, bounded=False)
+        at, work = int(self.run.iteration), int(self.run.n_fields if self.forward else self.run.iteration)
+        return Done(at, at, int(self.run.n_bits), work, bounded=False)
 
     def progress(self) -> tuple[float | None, float]:
-        at = int(self.ci[kd.ITER])
+        at = int(self.run.iteration)
         return (at / self.last if self.last < NEVER else None), float(np.log(max(at, 1) * self.step))
 
     def costs(self) -> Costs:
         """Evaluations of the gradient, and iterations by how they were made, with the tolerance of a leap."""
-        ci, steps = self.ci, int(self.ci[kd.ITER])
-        leapt, jumped = int(ci[kd.N_LEAPT]), int(ci[kd.N_JUMPED])
+        run, steps = self.run, int(self.run.iteration)
+        leapt, jumped = int(run.n_leapt), int(run.n_jumped)
         regimes: dict[str, float] = {"descent": steps - leapt - jumped}
         if self.forward:
-            regimes |= {"leapt": leapt, "jumped": jumped, "leaps": int(ci[kd.N_LEAPS])}
-            regimes |= {"jumps": int(ci[kd.N_JUMPS]), "leap_tolerance": kl.TOLERANCE}
-        return Costs(steps, 0, self.done().work, np.nan, regimes, int(ci[kd.N_BITS] + ci[kd.N_SIGNS]))
+            regimes |= {"leapt": leapt, "jumped": jumped, "leaps": int(run.n_leaps)}
+            regimes |= {"jumps": int(run.n_jumps), "leap_tolerance": adams.TOLERANCE}
+        return Costs(steps, 0, self.done().work, np.nan, regimes, int(run.n_bits + run.n_signs))
 
     def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
         """From which checkpoints there is a way on: those inside a leap are gone on from by what led up to them."""
@@ -293,18 +271,18 @@ class Machine:
                 tape.asked.append(part)
             else:
                 tape.keep(part, way, self._thinned, last=ended)
-        if self.ci[kd.EV_USED]:
-            tape.events.append(self.room.ev[: self.ci[kd.EV_USED]].copy())
-            self.ci[kd.EV_USED] = 0
+        if self.run.log_used:
+            tape.events.append(self.room.ev[: self.run.log_used].copy())
+            self.run.log_used = 0
 
     def _thinned(self, newest_dropped: bool, newest: float) -> None:
-        self.ci[kd.STRIDE] *= 2
-        self.ci[kd.CK_NEXT] = int(newest) + self.ci[kd.STRIDE]
+        self.run.stride *= 2
+        self.run.next_checkpoint = int(newest) + self.run.stride
 
     def written(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """(iteration, way on, y, code, purpose) of the rows written since the last call."""
-        used, room, m, r = int(self.ci[kd.USED]), self.room, self.m, self.r
-        self.ci[kd.USED] = 0
+        used, room, m, r = int(self.run.rows_used), self.room, self.m, self.r
+        self.run.rows_used = 0
         y, code = room.y[:used], room.code[:used]
         if 2 * used < len(room.y):
             y, code = y.copy(), code.copy()
@@ -340,8 +318,8 @@ class Machine:
         st.mask[:] = self.bits(code).reshape(m, self.n).T
         st.sign[:] = np.sign(st.b)
         st.dead[:] = kd.DOUBTFUL
-        self.ci[[kd.ITER, kd.FRESH_START, kd.MODE]] = int(clock), 1, kd.STEPPING
-        self.ci[kd.LAST] = int(clock) - (int(resume) - 1)
+        self.run.iteration, self.run.fresh, self.run.mode = int(clock), 1, kd.STEPPING
+        self.run.last_event = int(clock) - (int(resume) - 1)
 
     def bits(self, code: np.ndarray) -> np.ndarray:
         """Codes to values of s'."""
@@ -366,11 +344,12 @@ class Machine:
 
     def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States at ascending iterations, going on from the checkpoint put back last."""
-        if self.waiting is not None and not (self.base == self.waiting[0] and self.ci[kd.ITER] <= wanted[0]):
+        if self.waiting is not None and not (self.base == self.waiting[0] and self.run.iteration <= wanted[0]):
             self._put_back(*self.waiting)
-        self.saves, back = np.unique(wanted.astype(np.int64), return_inverse=True)
-        self.ci[[kd.FR_NEXT, kd.USED, kd.EV_USED, kd.CAP_BITS, kd.CAP_SIGNS]] = 0
-        self.ci[[kd.STRIDE, kd.CK_NEXT, kd.END]] = NEVER, NEVER, self.saves[-1]
+        saves, back = np.unique(wanted.astype(np.int64), return_inverse=True)
+        self.room = self.room._replace(saves=saves)
+        self.run.next_frame = self.run.rows_used = self.run.log_used = self.run.most_bits = self.run.most_signs = 0
+        self.run.stride, self.run.next_checkpoint, self.run.end = NEVER, NEVER, int(saves[-1])
         ys, codes = [], []
         while True:
             status = self.burst(100_000)
@@ -382,34 +361,6 @@ class Machine:
         y, code = np.concatenate(ys), np.concatenate(codes)
         back = np.minimum(back, len(y) - 1)  # a run at rest stays where it is
         return y[back], code[back]
-
-
-def _ahead(x: np.ndarray, m: int) -> kl.Ahead:
-    """Room for leaps and jumps."""
-    (n, d), order = x.shape, kl.ORDER
-    size = (d + 1) * m + 1
-    return kl.Ahead(
-        past=np.zeros((order, size)),
-        node=np.zeros(order, np.int64),
-        start=np.zeros(size),
-        new=np.zeros(size),
-        seen=np.zeros(size),
-        highest=np.zeros(size),
-        x=np.zeros(order),
-        poly=np.zeros((order + 1, order + 1)),
-        share=np.zeros((order, order)),
-        weight=np.zeros((5, order + 1)),
-        row=np.zeros(size),
-        exponent=np.zeros(m, np.int64),
-        u=np.zeros((4, n, m)),
-        gram=x @ x.T if n <= 8 * d else np.empty((0, 0)),
-        bent=np.zeros(n),
-        size=np.zeros(m),
-        cell=np.zeros((2, d, m)),
-        real=np.zeros((4, m)),
-        whole=np.zeros((3, m), np.int64),
-        q=np.zeros(d),
-    )
 
 
 def _start(problem: Problem) -> Start:

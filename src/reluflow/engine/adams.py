@@ -22,7 +22,7 @@ import numpy as np
 
 from reluflow.engine import loss as losses
 from reluflow.engine._jit import glue, inner
-from reluflow.engine.descent import drive, look, pulls
+from reluflow.engine.descent import all_rows, drive, look, pulls
 
 ORDER = 9  # sums over nodes go by threes
 TOLERANCE = 1e-13  # error estimate of one leap, relative to every neuron
@@ -42,35 +42,60 @@ def _sums() -> np.ndarray:
 SUMS = _sums()
 
 
-class Ahead(NamedTuple):
-    """What leaps and jumps need beside the state. Rows of size (d + 1) m + 1 hold q, b, energy or their changes."""
+class Leap(NamedTuple):
+    """What leaps need beside the state. Rows of size (d + 1) m + 1 hold q, b, energy or their changes."""
 
     past: np.ndarray  # (ORDER, size) changes at earlier iterations, a ring
     node: np.ndarray  # (ORDER,) int64: those iterations
     start: np.ndarray  # (size,) the state at the start of a leap
     new: np.ndarray  # (size,) the change at its end
-    seen: np.ndarray  # (size,) the change foreseen there
+    foreseen: np.ndarray  # (size,) the change that the prediction has there
     highest: np.ndarray  # (size,) the highest divided difference
     x: np.ndarray  # (ORDER,)
     poly: np.ndarray  # (ORDER + 1, ORDER + 1) coefficients of pi_j
     share: np.ndarray  # (ORDER, ORDER) coefficients of divided differences
-    weight: np.ndarray  # (5, ORDER + 1): of the prediction, of the value at x = 1, gamma, of a dense state, moments
+    predict: np.ndarray  # (ORDER + 1,) weights of earlier changes in the prediction
+    at_end: np.ndarray  # (ORDER + 1,) and in the change at x = 1
+    gamma: np.ndarray  # (ORDER + 1,)
+    inside: np.ndarray  # (ORDER + 1,) weights of earlier changes in a state inside the leap
+    moment: np.ndarray  # (ORDER + 1,) sums of powers
     row: np.ndarray  # (size,) what is being written
     exponent: np.ndarray  # (m,) int64: exponents before plain iterations
-    u: np.ndarray  # (4, n, m): <x_i, q_j> and <x_i, dq_j> at the start and at the end of a leap
+    u0: np.ndarray  # (n, m) <x_i, q_j> at the start and at the end of a leap
+    u1: np.ndarray
+    v0: np.ndarray  # (n, m) their changes there, <x_i, dq_j>
+    v1: np.ndarray
     gram: np.ndarray  # (n, n), or (0, 0) where the trace has to do
-    bent: np.ndarray  # (n,) square roots of l''
+    root: np.ndarray  # (n,) square roots of the curvatures l''
     size: np.ndarray  # (m,) |q|^2 + b^2
-    cell: np.ndarray  # (2, d, m): in a jump, the direction of D and what of q is across it
-    real: np.ndarray  # (4, m): in a jump, b + p and b - p at the base, log(1 + eta |D|), log(1 - eta |D|)
-    whole: np.ndarray  # (3, m) int64: in a jump, the base, the next event, the end
-    q: np.ndarray  # (d,) one neuron
+
+
+def leap_room(x: np.ndarray, m: int) -> Leap:
+    """Room for leaps of m neurons on data x."""
+    n, d = x.shape
+    size = (d + 1) * m + 1
+    table, weights = (ORDER + 1, ORDER + 1), ORDER + 1
+    return Leap(
+        past=np.zeros((ORDER, size)),
+        node=np.zeros(ORDER, np.int64),
+        **{name: np.zeros(size) for name in ("start", "new", "foreseen", "highest", "row")},
+        x=np.zeros(ORDER),
+        poly=np.zeros(table),
+        share=np.zeros((ORDER, ORDER)),
+        **{name: np.zeros(weights) for name in ("predict", "at_end", "gamma", "inside", "moment")},
+        exponent=np.zeros(m, np.int64),
+        **{name: np.zeros((n, m)) for name in ("u0", "u1", "v0", "v1")},
+        gram=x @ x.T if n <= 8 * d else np.empty((0, 0)),
+        root=np.zeros(n),
+        size=np.zeros(m),
+    )
 
 
 @glue
-def change(task, st, D, h, out):
+def change(task, st, work, out):
     """One iteration's change of (q, b, energy) at the present state."""
     d, m = st.q.shape
+    D, h = work.D, work.h
     spent = 0.0
     for j in range(m):
         h[j] = 0.0
@@ -88,13 +113,13 @@ def change(task, st, D, h, out):
 
 
 @inner
-def field(task, st, blas, w, out):
+def field(task, st, work, out):
     """The change at the present state into `out`; returns how many bits and signs are others than before."""
-    u = w.u.reshape(st.mask.shape)
-    changed, flips = look(task, st, task.x, w.order, blas, u, w.flat, w.turn, w.ab, w.f, w.g)
-    drive(task, w.order, w.f, w.g)
-    pulls(task, task.x, w.order, blas, u, w.turn, w.g, w.D)
-    change(task, st, w.D, w.h, out)
+    batch = all_rows(task, work)
+    changed, flips = look(task, st, batch, work)
+    drive(task, batch)
+    pulls(task, batch, work)
+    change(task, st, work, out)
     return changed + flips
 
 
@@ -122,12 +147,13 @@ def curvature(task, f, out):
 
 
 @inner
-def fastest(task, st, gram, u, f, D, bent):
+def fastest(task, st, leap, work):
     """A bound on the rates of the flow: |D| of neurons plus the norm (or trace, without `gram`) of l'' times the kernel
     K_ik = sum_j e^{2c} (m_i m_k <x_i, x_k> b^2 + m_i u_i m_k u_k)."""
     n, m = st.mask.shape
+    gram, u, root, D = leap.gram, leap.u0, leap.root, work.D
     d = D.shape[0]
-    curvature(task, f, bent)
+    curvature(task, work.f, root)
     full = gram.size > 0
     total = 0.0
     for i in range(n):
@@ -141,7 +167,7 @@ def fastest(task, st, gram, u, f, D, bent):
             g = 0.0
             for p in range(0 if full else d):
                 g += task.x[i, p] * task.x[i, p]
-            part = bent[i] * bent[k] * ((gram[i, k] if full else g) * near + (0.0 if task.first == 1 else size))
+            part = root[i] * root[k] * ((gram[i, k] if full else g) * near + (0.0 if task.first == 1 else size))
             total += part if not full else part * part * (1.0 if i == k else 2.0)
     pull = 0.0
     for j in range(m if task.first == 0 else 0):
@@ -153,15 +179,15 @@ def fastest(task, st, gram, u, f, D, bent):
 
 
 @inner
-def prepare(ahead, now, top, length):
-    """Coefficients of a leap of `length` iterations from `now`; returns (pi_P(1), gamma_P, factor of the estimate)."""
+def prepare(leap, now, top, length):
+    """Coefficients of a leap of `length` iterations from `now`; returns (pi_P(1), factor of the estimate)."""
     P = ORDER
-    x, poly, share, weight = ahead.x, ahead.poly, ahead.share, ahead.weight
+    x, poly, share, gamma = leap.x, leap.poly, leap.share, leap.gamma
     for i in range(P):
-        x[i] = (ahead.node[(top - i) % P] - now) / length
+        x[i] = (leap.node[(top - i) % P] - now) / length
     for j in range(P + 1):
-        weight[0, j] = 0.0
-        weight[1, j] = 0.0
+        leap.predict[j] = 0.0
+        leap.at_end[j] = 0.0
         for k in range(P + 1):
             poly[j, k] = 0.0
     poly[0, 0] = 1.0
@@ -178,19 +204,20 @@ def prepare(ahead, now, top, length):
             share[j, i] = share[j - 1, i] / apart
             last *= -apart
         share[j, j] = 1.0 / last
-    gammas(poly, length, length, weight)
+    gammas(leap, length, length)
     at_one = 1.0
     for j in range(P):
         for i in range(j + 1):
-            weight[0, i] += weight[2, j] * share[j, i]
-            weight[1, i] += at_one * share[j, i]
+            leap.predict[i] += gamma[j] * share[j, i]
+            leap.at_end[i] += at_one * share[j, i]
         at_one *= 1.0 - x[j]
-    return at_one, weight[2, P], abs(weight[2, P] - (1.0 - x[P - 1]) * weight[2, P - 1])
+    return at_one, abs(gamma[P] - (1.0 - x[P - 1]) * gamma[P - 1])
 
 
 @inner
-def gammas(poly, n, length, weight):
-    """gamma_j(n) of all j into `weight[2]`."""
+def gammas(leap, n, length):
+    """gamma_j(n) of all j into `leap.gamma`."""
+    moment = leap.moment
     power = 1.0
     back = 1.0 / n if n > 0 else 0.0
     for k in range(ORDER + 1):
@@ -198,26 +225,26 @@ def gammas(poly, n, length, weight):
         s = 0.0
         for i in range(k, -1, -1):
             s = s * back + SUMS[k, i]
-        weight[4, k] = power * s
+        moment[k] = power * s
     for j in range(ORDER + 1):
         s = 0.0
         for k in range(j + 1):
-            s += poly[j, k] * weight[4, k]
-        weight[2, j] = s
+            s += leap.poly[j, k] * moment[k]
+        leap.gamma[j] = s
 
 
 @inner
-def predict(st, ahead, top, length):
-    """Puts the predicted state in place, its start into `start`, and the change foreseen into `seen`."""
-    start, new, seen = ahead.start, ahead.new, ahead.seen
+def predict(st, leap, top, length):
+    """Puts the predicted state in place, its start into `start`, and the change it foresees into `foreseen`."""
+    start, new, seen, one, two = leap.start, leap.new, leap.foreseen, leap.predict, leap.at_end
     store(st.q, st.b, st.energy, start)
     for p in range(start.size):
         new[p] = start[p]
         seen[p] = 0.0
     for i in range(0, ORDER, 3):
-        a, b, c = ahead.past[(top - i) % ORDER], ahead.past[(top - i - 1) % ORDER], ahead.past[(top - i - 2) % ORDER]
-        ua, ub, uc = length * ahead.weight[0, i], length * ahead.weight[0, i + 1], length * ahead.weight[0, i + 2]
-        va, vb, vc = ahead.weight[1, i], ahead.weight[1, i + 1], ahead.weight[1, i + 2]
+        a, b, c = leap.past[(top - i) % ORDER], leap.past[(top - i - 1) % ORDER], leap.past[(top - i - 2) % ORDER]
+        ua, ub, uc = length * one[i], length * one[i + 1], length * one[i + 2]
+        va, vb, vc = two[i], two[i + 1], two[i + 2]
         for p in range(start.size):
             new[p] += ua * a[p] + ub * b[p] + uc * c[p]
             seen[p] += va * a[p] + vb * b[p] + vc * c[p]
@@ -225,13 +252,13 @@ def predict(st, ahead, top, length):
 
 
 @inner
-def correct(task, st, ahead, at_one, gamma, length, factor):
+def correct(task, st, leap, at_one, length, factor):
     """Puts the corrected state in place; returns the largest error estimate of a neuron, relative to its size."""
     d, m = st.q.shape
-    new, seen, highest, size = ahead.new, ahead.seen, ahead.highest, ahead.size
+    new, seen, highest, size = leap.new, leap.foreseen, leap.highest, leap.size
     for p in range(new.size):
         highest[p] = (new[p] - seen[p]) / at_one
-    by = length * gamma
+    by = length * leap.gamma[ORDER]
     worst = 0.0
     for j in range(m):
         st.b[j] += by * highest[d * m + j]
@@ -251,20 +278,20 @@ def correct(task, st, ahead, at_one, gamma, length, factor):
 
 
 @inner
-def dense(ahead, top, length, n, out):
+def state_inside(leap, top, length, n, out):
     """The state n iterations into a leap."""
-    start, highest, weight = ahead.start, ahead.highest, ahead.weight
-    gammas(ahead.poly, n, length, weight)
+    start, highest, gamma, inside = leap.start, leap.highest, leap.gamma, leap.inside
+    gammas(leap, n, length)
     for i in range(ORDER):
-        weight[3, i] = 0.0
+        inside[i] = 0.0
         for j in range(i, ORDER):
-            weight[3, i] += weight[2, j] * ahead.share[j, i]
-    w = length * weight[2, ORDER]
+            inside[i] += gamma[j] * leap.share[j, i]
+    w = length * gamma[ORDER]
     for p in range(start.size):
         out[p] = start[p] + w * highest[p]
     for i in range(0, ORDER, 3):
-        a, b, c = ahead.past[(top - i) % ORDER], ahead.past[(top - i - 1) % ORDER], ahead.past[(top - i - 2) % ORDER]
-        ua, ub, uc = length * weight[3, i], length * weight[3, i + 1], length * weight[3, i + 2]
+        a, b, c = leap.past[(top - i) % ORDER], leap.past[(top - i - 1) % ORDER], leap.past[(top - i - 2) % ORDER]
+        ua, ub, uc = length * inside[i], length * inside[i + 1], length * inside[i + 2]
         for p in range(start.size):
             out[p] += ua * a[p] + ub * b[p] + uc * c[p]
 
@@ -294,35 +321,35 @@ def fetch(row, q, b, energy):
 
 
 @inner
-def crossing(x, q, b, sign, start, length):
+def crossing(x, st, start, length):
     """A length that ends before the first bit or sign that a leap of `length` changed, by linear interpolation."""
     n, d = x.shape
-    m = b.size
+    m = st.b.size
     share = 1.0
     for j in range(m):
-        b0, b1 = start[d * m + j], b[j]
-        if b1 * sign[j] <= 0.0:
+        b0, b1 = start[d * m + j], st.b[j]
+        if b1 * st.sign[j] <= 0.0:
             share = min(share, b0 / (b0 - b1) if b0 != b1 else 0.0)
         for i in range(n):
             u0, u1 = 0.0, 0.0
             for k in range(d):
                 u0 += x[i, k] * start[k * m + j]
-                u1 += x[i, k] * q[k, j]
+                u1 += x[i, k] * st.q[k, j]
             if (u1 > 0.0) != (u0 > 0.0) or (u1 < 0.0) != (u0 < 0.0):
                 share = min(share, u0 / (u0 - u1) if u0 != u1 else 0.0)
     return int(0.95 * share * length) - 1
 
 
 @inner
-def dipped(u, length):
+def dipped(leap, length):
     """True when some <x_i, q_j> may have passed 0 and come back: the tangents at both ends meet beyond it."""
-    n, m = u.shape[1:]
+    n, m = leap.u0.shape
     found = False
     for i in range(n):
         for j in range(m):
-            s = 1.0 if u[0, i, j] > 0.0 else -1.0
-            fall, rise = s * u[1, i, j] * length, s * u[3, i, j] * length
+            s = 1.0 if leap.u0[i, j] > 0.0 else -1.0
+            fall, rise = s * leap.v0[i, j] * length, s * leap.v1[i, j] * length
             if fall < 0.0 and rise > 0.0:
-                here, there = s * u[0, i, j], s * u[2, i, j]
+                here, there = s * leap.u0[i, j], s * leap.u1[i, j]
                 found = found or here + fall * (there - rise - here) / (fall - rise) <= 0.0
     return found

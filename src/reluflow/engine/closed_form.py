@@ -1,4 +1,4 @@
-r"""Descent under a drive that rests: neurons move alone, each in closed form from one change of its bits to the next.
+r"""Descent under constant forces: neurons move alone, each in closed form from one change of its bits to the next.
 
 While outputs are too small for the drive to feel them, D_j is constant in a cell of fixed bits. With d = |D|, p the
 component of w along D, both layers trained:
@@ -9,38 +9,79 @@ and w_k = w_0 + k eta a D when only the first layer moves. That is plain descent
 its changes of sign included. Neurons that are not small must rest; they are left where they are.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from reluflow.engine._jit import inner
-from reluflow.engine.descent import LOG2, RESTING, bit, switched, turned
+from reluflow.engine.descent import LOG2, RESTING, bit, note_bits, note_signs
 from reluflow.engine.loss import tailed
 
-SMALL = 1e-14  # an output, relative to what the drive feels, at which a jump ends
+SMALL = 1e-14  # an output, relative to what the forces feel, at which a jump ends
 EARLY = 1e-2  # a jump begins when outputs are below this share of SMALL
 NEVER = 2**62
-BASE, NEXT, EXIT = 0, 1, 2
-PLUS, MINUS, GROW, SHRINK = 0, 1, 2, 3
 NOTHING, SMALL_ONES, ALL = 0, 1, 2
 
 
+class Jump(NamedTuple):
+    """What jumps need beside the state: the closed form of every neuron since its `base`."""
+
+    g: np.ndarray  # (n,) the forces, held constant
+    along: np.ndarray  # (d, m) the direction of D_j
+    across: np.ndarray  # (d, m) what of q_j is at right angles to it
+    plus: np.ndarray  # (m,) b + p and b - p at the base
+    minus: np.ndarray
+    grow: np.ndarray  # (m,) log(1 + eta |D|), log(1 - eta |D|); first layer alone: eta b |D|, the speed; 0 at rest
+    shrink: np.ndarray
+    base: np.ndarray  # (m,) int64: iterations from which the form holds, of the next event, at which it becomes large
+    event: np.ndarray
+    exit: np.ndarray
+    q: np.ndarray  # (d,) one neuron
+
+
+def jump_room(n: int, d: int, m: int) -> Jump:
+    """Room for jumps of m neurons."""
+    return Jump(
+        g=np.zeros(n),
+        **{name: np.zeros((d, m)) for name in ("along", "across")},
+        **{name: np.zeros(m) for name in ("plus", "minus", "grow", "shrink")},
+        **{name: np.zeros(m, np.int64) for name in ("base", "event", "exit")},
+        q=np.zeros(d),
+    )
+
+
+class Line(NamedTuple):
+    """One neuron along its pull: p_k = ((b + p) e^{k grow} - (b - p) e^{k shrink}) / 2, or k with the first layer
+    alone."""
+
+    first: int
+    p: float  # p_0
+    speed: float  # of p, with the first layer alone
+    plus: float
+    minus: float
+    grow: float
+    shrink: float
+
+
 @inner
-def felt(loss, mean, g):
-    """The output that the drive would feel as a change of relative size 1."""
-    if tailed(loss):
+def felt(task, g):
+    """The output that the forces would feel as a change of relative size 1."""
+    if tailed(task.loss):
         return 1.0
     largest = 0.0
     for i in range(g.size):
         largest = max(largest, abs(g[i]))
-    return largest * (g.size if mean == 1 else 1.0)
+    return largest * (g.size if task.mean == 1 else 1.0)
 
 
 @inner
-def resting_large(first, step, q, b, amp, D, below):
+def resting_large(task, st, D, below):
     """SMALL_ONES when every neuron is small or rests and some small one moves, ALL when all rest, else NOTHING.
 
     Small: an output below `below` for data of norm 1.
     """
-    d, m = q.shape
+    d, m = st.q.shape
+    q, b, first, step = st.q, st.b, task.first, task.step
     found = ALL
     for j in range(m):
         own = b[j] * b[j]
@@ -55,30 +96,30 @@ def resting_large(first, step, q, b, amp, D, below):
         size = norm if first == 1 else norm + own
         if step * np.sqrt(moved) > RESTING * np.sqrt(size):
             share = np.sqrt(own * norm) if first == 1 else 0.5 * (norm + own)
-            if amp[j] * share > below or step * np.sqrt(pull) > 0.5:
+            if st.amp[j] * share > below or step * np.sqrt(pull) > 0.5:
                 return NOTHING
             found = SMALL_ONES
     return found
 
 
 @inner
-def value(first, c, a, plus, minus, grow, shrink, k):
+def value(line, c, a, k):
     """c + a p_k, or a positive multiple of it."""
-    if first == 1:
+    if line.first == 1:
         return c + a * k
-    if plus != 0.0 and k * grow > 600.0:
-        return a * plus if a != 0.0 else c
-    return c + 0.5 * a * (plus * np.exp(k * grow) - minus * np.exp(k * shrink))
+    if line.plus != 0.0 and k * line.grow > 600.0:
+        return a * line.plus if a != 0.0 else c
+    return c + 0.5 * a * (line.plus * np.exp(k * line.grow) - line.minus * np.exp(k * line.shrink))
 
 
 @inner
-def search(first, s, c, a, plus, minus, grow, shrink, low, high):
+def search(line, s, c, a, low, high):
     """The first k in (low, high] with s (c + a p_k) <= 0, positive before: near `low` first."""
     stride = 1
     while high - low > 1:
         k = low + min(stride, (high - low) // 2)
         stride *= 2
-        if s * value(first, c, a, plus, minus, grow, shrink, k) <= 0.0:
+        if s * value(line, c, a, k) <= 0.0:
             high = k
         else:
             low = k
@@ -86,38 +127,38 @@ def search(first, s, c, a, plus, minus, grow, shrink, low, high):
 
 
 @inner
-def passes(first, s, c, a, plus, minus, grow, shrink, limit):
+def passes(line, s, c, a, limit):
     """The first k in 1 .. limit at which s (c + a p_k) is not positive; NEVER if there is none."""
     low = limit - limit  # an int64, as in the other call
     if a == 0.0:
         return NEVER
-    if first == 0 and plus * minus < 0.0:
+    if line.first == 0 and line.plus * line.minus < 0.0:
         # p turns once: two crossings are possible.
-        ratio = minus * shrink / (plus * grow)
+        ratio = line.minus * line.shrink / (line.plus * line.grow)
         if ratio > 1.0:
-            turn = np.log(ratio) / (grow - shrink)
+            turn = np.log(ratio) / (line.grow - line.shrink)
             if turn < limit - 1:
                 low = int(turn)
                 for k in range(max(low, 1), low + 2):
-                    if s * value(first, c, a, plus, minus, grow, shrink, k) <= 0.0:
-                        return search(first, s, c, a, plus, minus, grow, shrink, k - k, k)
-    if s * value(first, c, a, plus, minus, grow, shrink, limit) <= 0.0:
-        return search(first, s, c, a, plus, minus, grow, shrink, low, limit)
+                    if s * value(line, c, a, k) <= 0.0:
+                        return search(line, s, c, a, k - k, k)
+    if s * value(line, c, a, limit) <= 0.0:
+        return search(line, s, c, a, low, limit)
     return NEVER
 
 
 @inner
-def settle(task, st, ahead, g, j, now, reach):
-    """The cell of neuron j from iteration `now` on: its closed form, its next event, when it becomes large."""
+def settle(task, st, jump, j, now):
+    """The closed form of neuron j from iteration `now` on, its next event, and when it becomes large."""
     n, d = task.x.shape
-    e, across, real, whole = ahead.cell[0], ahead.cell[1], ahead.real, ahead.whole
+    e, across = jump.along, jump.across
     size = 0.0
     norm2 = 0.0
     for k in range(d):
         e[k, j] = 0.0
         norm2 += st.q[k, j] * st.q[k, j]
     for i in range(n):
-        force = st.mask[i, j] * g[i]
+        force = st.mask[i, j] * jump.g[i]
         for k in range(d):
             e[k, j] += force * task.x[i, k]
             size += abs(force * task.x[i, k])
@@ -125,9 +166,8 @@ def settle(task, st, ahead, g, j, now, reach):
     for k in range(d):
         pull += e[k, j] * e[k, j]
     pull = np.sqrt(pull)
-    whole[BASE, j], whole[NEXT, j], whole[EXIT, j] = now, NEVER, NEVER
-    for k in range(4):
-        real[k, j] = 0.0
+    jump.base[j], jump.event[j], jump.exit[j] = now, NEVER, NEVER
+    jump.plus[j], jump.minus[j], jump.grow[j], jump.shrink[j] = 0.0, 0.0, 0.0, 0.0
     p = 0.0
     for k in range(d):
         e[k, j] = e[k, j] / pull if pull > 0.0 else 0.0
@@ -141,57 +181,67 @@ def settle(task, st, ahead, g, j, now, reach):
     plus, minus = st.b[j] + p, st.b[j] - p
     grow, shrink = np.log1p(task.step * pull), np.log1p(-task.step * pull)
     speed = task.step * st.b[j] * pull
-    real[PLUS, j], real[MINUS, j], real[GROW, j], real[SHRINK, j] = plus, minus, grow, shrink
+    jump.plus[j], jump.minus[j], jump.grow[j], jump.shrink[j] = plus, minus, grow, shrink
     c = st.c0[j] + st.exponent[j] * LOG2
-    top = np.log(SMALL * felt(task.loss, task.mean, g) / reach)
+    top = np.log(SMALL * felt(task, jump.g) / task.reach)
     if task.first == 1:
-        real[GROW, j] = speed
+        jump.grow[j] = speed
         room = np.exp(top - np.log(abs(st.b[j]))) - np.sqrt(norm2)
         far = room / abs(speed)
     else:
         far = (0.5 * (top + 2.0 * LOG2) - c - np.log(abs(plus))) / grow if plus != 0.0 else np.inf
     if far < 4e18:
-        whole[EXIT, j] = now + max(1, int(far))
-    limit = whole[EXIT, j] - now
+        jump.exit[j] = now + max(1, int(far))
+    next_event(task, st, jump, j, Line(task.first, p, speed, plus, minus, grow, shrink))
+
+
+@inner
+def next_event(task, st, jump, j, line):
+    """The first bit of neuron j that changes, or its sign, before it becomes large."""
+    n, d = task.x.shape
+    now = jump.base[j]
+    limit = jump.exit[j] - now
     for i in range(n if task.slope < 1.0 else 0):
         u, a, norm = 0.0, 0.0, 0.0
         for k in range(d):
-            u += task.x[i, k] * across[k, j]
-            a += task.x[i, k] * e[k, j]
+            u += task.x[i, k] * jump.across[k, j]
+            a += task.x[i, k] * jump.along[k, j]
             norm += task.x[i, k] * task.x[i, k]
         # Directions at right angles to D stay so: what float64 leaves of <e, x_i> would grow with w.
         a = 0.0 if abs(a) <= 1.8e-15 * np.sqrt(norm) else a
         s = 1.0 if st.mask[i, j] == 1.0 else -1.0
         if task.first == 1:
-            u += a * p
-            a *= speed
-        k = passes(task.first, s, u, a, plus, minus, grow, shrink, limit)
+            u += a * line.p
+            a *= line.speed
+        k = passes(line, s, u, a, limit)
         limit = min(limit, k)
         if k < NEVER:
-            whole[NEXT, j] = now + limit
+            jump.event[j] = now + limit
     if task.first == 0 and st.sign[j] != 0.0:
-        u = 0.0 * plus
-        k = passes(task.first, st.sign[j], u, u + 1.0, plus, -minus, grow, shrink, limit)
+        # b_k is p_k with b - p turned round.
+        other = Line(line.first, line.p, line.speed, line.plus, -line.minus, line.grow, line.shrink)
+        u = 0.0 * line.plus
+        k = passes(other, st.sign[j], u, u + 1.0, limit)
         if k < NEVER:
-            whole[NEXT, j] = now + min(limit, k)
+            jump.event[j] = now + min(limit, k)
 
 
 @inner
-def moved_to(first, base, b, cell, real, whole, j, now, q):
-    """Neuron j at iteration `now`: its w into `q`; returns (its b, how much its exponent grows)."""
+def moved_to(task, st, jump, j, now):
+    """Neuron j at iteration `now`: its w into `jump.q`; returns (its b, how much its exponent grows)."""
+    q, e, across = jump.q, jump.along, jump.across
     d = q.size
-    e, across = cell[0], cell[1]
-    k = now - whole[BASE, j]
-    if k == 0 or real[GROW, j] == 0.0:
+    k = now - jump.base[j]
+    if k == 0 or jump.grow[j] == 0.0:
         for i in range(d):
-            q[i] = base[i, j]
-        return b[j], 0
-    if first == 1:
+            q[i] = st.q[i, j]
+        return st.b[j], 0
+    if task.first == 1:
         for i in range(d):
-            q[i] = base[i, j] + k * real[GROW, j] * e[i, j]
-        return b[j], 0
-    plus, minus = real[PLUS, j], real[MINUS, j]
-    up, down = k * real[GROW, j], k * real[SHRINK, j]
+            q[i] = st.q[i, j] + k * jump.grow[j] * e[i, j]
+        return st.b[j], 0
+    plus, minus = jump.plus[j], jump.minus[j]
+    up, down = k * jump.grow[j], k * jump.shrink[j]
     rest = 0.0
     for i in range(d):
         rest = max(rest, abs(across[i, j]))
@@ -208,36 +258,38 @@ def moved_to(first, base, b, cell, real, whole, j, now, q):
 
 
 @inner
-def place(task, st, ahead, j, now, q):
+def place(task, st, jump, j, now):
     """Moves neuron j to iteration `now`."""
-    b, shift = moved_to(task.first, st.q, st.b, ahead.cell, ahead.real, ahead.whole, j, now, q)
-    for i in range(q.size):
-        st.q[i, j] = q[i]
+    b, shift = moved_to(task, st, jump, j, now)
+    for i in range(jump.q.size):
+        st.q[i, j] = jump.q[i]
     st.b[j] = b
     st.exponent[j] += shift
 
 
 @inner
-def happen(task, st, ahead, ci, room, ubuf, moved, now, reach, q):
-    """All events of iteration `now`: the neurons concerned are placed there, their bits read, their cells found."""
+def take_events(task, st, run, jump, work, room):
+    """All events of the present iteration: the neurons concerned are placed there, their bits read, their closed forms
+    found anew."""
     n, m = st.mask.shape
-    u = ubuf.reshape(n, m)
+    now, moved = run.iteration, work.f
+    u = work.u.reshape(n, m)
     for i in range(n):
         moved[i] = 0.0
         for j in range(m):
             u[i, j] = st.mask[i, j]
     for j in range(m):
-        if ahead.whole[NEXT, j] == now:
-            place(task, st, ahead, j, now, q)
+        if jump.event[j] == now:
+            place(task, st, jump, j, now)
             for i in range(n):
                 z = 0.0
-                for k in range(q.size):
-                    z += task.x[i, k] * q[k]
+                for k in range(jump.q.size):
+                    z += task.x[i, k] * jump.q[k]
                 u[i, j] = bit(task, z)
                 if u[i, j] != st.mask[i, j]:
                     moved[i] = 1.0
-    turned(st.b, st.sign, ci, room.ev)
-    switched(st.mask, st.dead, task.live, ci, room.ev, u, moved)
+    note_signs(st, run, room.ev)
+    note_bits(task, st, run, room.ev, u, moved)
     for j in range(m):
-        if ahead.whole[NEXT, j] == now:
-            settle(task, st, ahead, ahead.bent, j, now, reach)
+        if jump.event[j] == now:
+            settle(task, st, jump, j, now)

@@ -21,13 +21,10 @@ from reluflow.engine._jit import entry, glue, inner
 from reluflow.engine.field import OFF, ON, PINNED, times
 from reluflow.engine.surfaces import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
 
+# How a burst ended: FLUSH when what it wrote must be taken away first, DRAW when it needs the order of another epoch.
 RUNNING, REACHED, STATIONARY, FLUSH, NOT_FINITE, DRAW = 0, 1, 2, 3, 4, 5
-# Places in the control array.
-ITER, END, STRIDE, CK_NEXT, FR_NEXT, USED, EV_USED, EPOCH, N_BITS, N_SIGNS, CAP_BITS, CAP_SIGNS, FRESH_START = range(13)
-LAST, MODE, NODES, TOP, LENGTH, PENDING, N_LEAPS, N_LEAPT, N_JUMPS, N_JUMPED, N_FIELDS, CAP = range(13, 25)
-CONTROLS = 25
-# Values of MODE: what `fast_forward` is doing. A run can only be taken up again from states written while STEPPING.
-STEPPING, NODING, LEAPING, JUMPING = 0, 1, 2, 3
+# What `fast_forward` is doing (run.mode). A run can only be resumed from states written while STEPPING.
+STEPPING, COLLECTING, LEAPING, JUMPING = 0, 1, 2, 3
 # What a written row is for, in the second column of `Room.at`: bits 1 and 2.
 CHECKPOINT, FRAME = 1, 2
 
@@ -35,6 +32,37 @@ ALIVE, DEAD, DOUBTFUL = 0, 1, 2
 RESCALE = 15  # mantissas are rescaled when the iteration has none of these bits: every 16th
 RESTING = 1.1e-16  # a relative change that float64 does not see
 LOG2 = float(np.log(2.0))
+
+RUN = np.dtype(
+    [
+        ("iteration", "i8"),
+        ("end", "i8"),  # the last iteration
+        ("last_event", "i8"),  # the iteration of the last event, or from which calm is counted
+        ("fresh", "i8"),  # 1 when the state has just been put in place and e^{2c} is not known yet
+        ("epoch", "i8"),  # the first epoch in `order`
+        ("stride", "i8"),  # iterations between two checkpoints
+        ("next_checkpoint", "i8"),  # its iteration
+        ("next_frame", "i8"),  # its place in `saves`
+        ("rows_used", "i8"),  # rows of `Room` in use: states, events
+        ("log_used", "i8"),
+        ("n_bits", "i8"),  # events so far, and how many of them are kept at most: bits, signs and deaths
+        ("n_signs", "i8"),
+        ("most_bits", "i8"),
+        ("most_signs", "i8"),
+        ("mode", "i8"),
+        ("nodes", "i8"),  # changes collected; while leaping, leaps since the first
+        ("top", "i8"),  # the newest of them
+        ("length", "i8"),  # of the next leap, as far as its error goes
+        ("longest", "i8"),  # leap for which the fastest rate is damped
+        ("pending", "i8"),  # length of a leap that is accepted but not yet taken over, 0 for none
+        ("n_leaps", "i8"),
+        ("n_leapt", "i8"),  # iterations made by leaps
+        ("n_jumps", "i8"),
+        ("n_jumped", "i8"),
+        ("n_fields", "i8"),  # gradients evaluated
+    ],
+    align=True,
+)
 
 
 class Task(NamedTuple):
@@ -50,6 +78,8 @@ class Task(NamedTuple):
     first: int  # 1: only the first layer moves
     step: float
     batch: int  # rows in a batch; n for full batches
+    products: bool  # matrix products instead of loops
+    reach: float  # the largest |x_i|
 
 
 class Moving(NamedTuple):
@@ -67,20 +97,76 @@ class Moving(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Where a burst writes: events, and states that are checkpoints (every STRIDE-th), frames (in `saves`) or both."""
+    """Where a burst writes: events, and states that are checkpoints (every stride-th), frames (in `saves`) or both."""
 
+    saves: np.ndarray  # iterations asked for, ascending
     ev: np.ndarray  # (rows, 5): iteration, neuron, datum, kind, unique
     at: np.ndarray  # (rows, 3) int64: iteration, CHECKPOINT + FRAME, 1 + iterations since an event (0: no way on)
     y: np.ndarray  # (rows, m d + 2 m + 1): q, b, c, energy
     code: np.ndarray  # (rows, m n) int8: bits, of use with full batches only
 
 
+class Work(NamedTuple):
+    """The order of the data, and scratch space for batches of up to `batch` rows.
+
+    x, flat and turn are empty without matrix products.
+    """
+
+    order: np.ndarray  # data in the order of some epochs; 0 ... n - 1 for full batches
+    x: np.ndarray  # (batch d,) the rows of a mini-batch
+    flat: np.ndarray  # (batch m,) products
+    turn: np.ndarray  # (m, d) a matrix transposed
+    u: np.ndarray  # (batch m,) <q_j, x_i>, then bits, then bits times forces
+    amp_b: np.ndarray  # (m,) e^{2c} b, then step times b
+    f: np.ndarray  # (batch,)
+    g: np.ndarray  # (batch,) forces; before that, how many bits of a row changed
+    D: np.ndarray  # (d, m)
+    h: np.ndarray  # (m,) <D, q>
+
+
+class Batch(NamedTuple):
+    """The rows of one iteration, and the scratch space for them."""
+
+    rows: np.ndarray  # (count,) which data
+    x: np.ndarray  # (count, d)
+    u: np.ndarray  # (count, m)
+    f: np.ndarray  # (count,)
+    g: np.ndarray  # (count,)
+
+
+# The rows of an iteration ---------------------------------------------------------------------------------------------
+
+
 @glue
-def drive(task, rows, f, g):
-    """g_i = -dL/df_i of a batch."""
-    weight = (1.0 / f.size if task.mean == 1 else 1.0) * losses.factor(task.loss)
-    for p in range(f.size):
-        g[p] = losses.force(task.loss, weight, task.y[rows[p]], f[p])
+def all_rows(task, work):
+    """The full batch."""
+    u = work.u.reshape(task.batch, work.h.size)
+    return Batch(work.order, task.x, u, work.f, work.g)
+
+
+@glue
+def batch_of(task, run):
+    """(first place in `order`, size) of this iteration's batch."""
+    n = task.y.size
+    per_epoch = (n + task.batch - 1) // task.batch
+    at = (run.iteration % per_epoch) * task.batch
+    return (run.iteration // per_epoch - run.epoch) * n + at, min(task.batch, n - at)
+
+
+@glue
+def some_rows(task, work, at, count):
+    """The mini-batch of `count` rows at place `at` of `order`."""
+    d, m = work.D.shape
+    rows, x = work.order[at : at + count], task.x
+    if task.products:
+        x = work.x[: count * d].reshape(count, d)
+        for p in range(count):
+            for k in range(d):
+                x[p, k] = task.x[rows[p], k]
+    return Batch(rows, x, work.u[: count * m].reshape(count, m), work.f[:count], work.g[:count])
+
+
+# The gradient ---------------------------------------------------------------------------------------------------------
 
 
 @glue
@@ -89,65 +175,29 @@ def bit(task, z):
     return 1.0 if z > 0.0 else (task.slope if z < 0.0 else task.at_zero)
 
 
-@inner
-def tell(ci, ev, j, i, kind):
-    """One event at the present iteration; those beyond the caps are counted only."""
-    counter, cap = (N_BITS, CAP_BITS) if i >= 0 else (N_SIGNS, CAP_SIGNS)
-    ci[LAST] = ci[ITER]
-    ci[counter] += 1
-    if ci[counter] <= ci[cap]:
-        row = ci[EV_USED]
-        ev[row, 0] = ci[ITER]
-        ev[row, 1] = j
-        ev[row, 2] = i
-        ev[row, 3] = kind
-        ev[row, 4] = 1.0
-        ci[EV_USED] += 1
-
-
-@inner
-def turned(b, sign, ci, ev):
-    """Sign changes of a_j since the last look."""
-    for j in range(b.size):
-        if b[j] * sign[j] < 0.0:
-            tell(ci, ev, j, -1, EV_SIGN)
-        if b[j] != 0.0:
-            sign[j] = 1.0 if b[j] > 0.0 else -1.0
-
-
 @glue
-def batch_of(task, ci):
-    """(first place in `order`, size) of this iteration's batch."""
-    n = task.y.size
-    if task.batch == n:
-        return 0, n
-    per_epoch = (n + task.batch - 1) // task.batch
-    at = (ci[ITER] % per_epoch) * task.batch
-    return (ci[ITER] // per_epoch - ci[EPOCH]) * n + at, min(task.batch, n - at)
-
-
-@glue
-def look(task, st, x, rows, blas, u, flat, turn, ab, f, moved):
-    """The outputs f of a batch, its bits in `u` (rows, m); returns how many bits and signs changed since last time."""
+def look(task, st, batch, work):
+    """Outputs and bits of a batch; returns how many bits and signs changed since last time."""
     d, m = st.q.shape
-    count = f.size
+    u, amp_b, moved = batch.u, work.amp_b, batch.g
+    count = batch.f.size
     full = task.batch == task.y.size
     changed, flips = 0.0, 0.0
     for j in range(m):
-        ab[j] = st.amp[j] * st.b[j]
+        amp_b[j] = st.amp[j] * st.b[j]
         flips += 1.0 if st.b[j] * st.sign[j] <= 0.0 else 0.0
-    if blas:
+    if task.products:
         # Neurons as rows: OpenBLAS is a third faster with the long side last.
         for k in range(d):
             for j in range(m):
-                turn[j, k] = st.q[k, j]
-        times(turn, x.T, flat.reshape(m, count))
+                work.turn[j, k] = st.q[k, j]
+        times(work.turn, batch.x.T, work.flat[: count * m].reshape(m, count))
     for p in range(count):
-        if blas:
+        if task.products:
             for j in range(m):
-                u[p, j] = flat[j * count + p]
+                u[p, j] = work.flat[j * count + p]
         else:
-            i = rows[p]
+            i = batch.rows[p]
             c = task.x[i, 0]
             for j in range(m):
                 u[p, j] = c * st.q[0, j]
@@ -159,80 +209,63 @@ def look(task, st, x, rows, blas, u, flat, turn, ab, f, moved):
         for j in range(m):
             z = u[p, j]
             s = bit(task, z)
-            total += ab[j] * (s * z)
+            total += amp_b[j] * (s * z)
             u[p, j] = s
         if full:
             moved[p] = 0.0
             for j in range(m):
                 moved[p] += abs(u[p, j] - st.mask[p, j])
             changed += moved[p]
-        f[p] = total
+        batch.f[p] = total
     return changed, flips
 
 
-@inner
-def switched(mask, dead, live, ci, ev, u, moved):
-    """Records the bits that changed on the full batch and takes them over; `moved` says in which rows."""
-    n, m = mask.shape
-    doubt = ci[ITER] == 0
-    for i in range(n):
-        if moved[i] == 0.0 or live[i] == 0:
-            continue
-        for j in range(m):
-            new, old = u[i, j], mask[i, j]
-            if new != old:
-                if new == 1.0 or old == 1.0:
-                    tell(ci, ev, j, i, EV_ON if new == 1.0 else EV_OFF)
-                mask[i, j] = new
-                if new == 0.0 and dead[j] == ALIVE:
-                    dead[j] = DOUBTFUL
-                    doubt = True
-    for j in range(m if doubt else 0):
-        if dead[j] == DOUBTFUL:
-            dead[j] = DEAD
-            for i in range(n):
-                if mask[i, j] != 0.0 and live[i] == 1:
-                    dead[j] = ALIVE
-            if dead[j] == DEAD:
-                tell(ci, ev, j, -1, EV_DEAD)
+@glue
+def drive(task, batch):
+    """g_i = -dL/df_i of a batch."""
+    weight = (1.0 / batch.f.size if task.mean == 1 else 1.0) * losses.factor(task.loss)
+    for p in range(batch.f.size):
+        batch.g[p] = losses.force(task.loss, weight, task.y[batch.rows[p]], batch.f[p])
 
 
 @glue
-def pulls(task, x, rows, blas, u, turn, g, D):
-    """D_j of the batch from the bits in `u`, which is overwritten by products."""
+def pulls(task, batch, work):
+    """D_j of the batch from its bits, which are overwritten by products."""
+    u, g, D = batch.u, batch.g, work.D
     d, m = D.shape
     count = g.size
-    if blas:
+    if task.products:
         for p in range(count):
             for j in range(m):
                 u[p, j] *= g[p]
-        times(u.T, x, turn)
+        times(u.T, batch.x, work.turn)
         for k in range(d):
             for j in range(m):
-                D[k, j] = turn[j, k]
+                D[k, j] = work.turn[j, k]
     else:
         for k in range(d):
-            c = g[0] * task.x[rows[0], k]
+            c = g[0] * task.x[batch.rows[0], k]
             for j in range(m):
                 D[k, j] = c * u[0, j]
             for p in range(1, count):
-                c = g[p] * task.x[rows[p], k]
+                c = g[p] * task.x[batch.rows[p], k]
                 for j in range(m):
                     D[k, j] += c * u[p, j]
 
 
 @glue
-def move(task, st, D, h, eb):
+def move(task, st, work):
     """One iteration: both layers from the old values."""
     d, m = st.q.shape
+    D, h, step_b = work.D, work.h, work.amp_b
     for j in range(m):
-        eb[j] = task.step * st.b[j]
+        step_b[j] = task.step * st.b[j]
         h[j] = 0.0
     spent = 0.0
     for k in range(d):
         for j in range(m):
             h[j] += D[k, j] * st.q[k, j]
-            v = eb[j] * D[k, j]
+            v = step_b[j] * D[k, j]
             st.q[k, j] += v
             spent += st.amp[j] * (v * v)
     if task.first == 0:
@@ -285,23 +318,93 @@ def rescale(task, st, fresh):
     return finite
 
 
+# Events ---------------------------------------------------------------------------------------------------------------
+
+
+@inner
+def note(run, ev, j, i, kind):
+    """One event at the present iteration; those beyond the most that are kept are counted only."""
+    run.last_event = run.iteration
+    if i >= 0:
+        run.n_bits += 1
+        kept = run.n_bits <= run.most_bits
+    else:
+        run.n_signs += 1
+        kept = run.n_signs <= run.most_signs
+    if kept:
+        row = run.log_used
+        ev[row, 0] = run.iteration
+        ev[row, 1] = j
+        ev[row, 2] = i
+        ev[row, 3] = kind
+        ev[row, 4] = 1.0
+        run.log_used += 1
+
+
+@inner
+def note_signs(st, run, ev):
+    """Sign changes of a_j since the last look."""
+    for j in range(st.b.size):
+        if st.b[j] * st.sign[j] < 0.0:
+            note(run, ev, j, -1, EV_SIGN)
+        if st.b[j] != 0.0:
+            st.sign[j] = 1.0 if st.b[j] > 0.0 else -1.0
+
+
+@inner
+def note_bits(task, st, run, ev, u, moved):
+    """Takes over the bits `u` of the full batch and records changes; `moved` is 0 for rows without one."""
+    n, m = st.mask.shape
+    doubt = run.iteration == 0
+    for i in range(n):
+        if moved[i] == 0.0 or task.live[i] == 0:
+            continue
+        for j in range(m):
+            new, old = u[i, j], st.mask[i, j]
+            if new != old:
+                if new == 1.0 or old == 1.0:
+                    note(run, ev, j, i, EV_ON if new == 1.0 else EV_OFF)
+                st.mask[i, j] = new
+                if new == 0.0 and st.dead[j] == ALIVE:
+                    st.dead[j] = DOUBTFUL
+                    doubt = True
+    for j in range(m if doubt else 0):
+        if st.dead[j] == DOUBTFUL:
+            st.dead[j] = DEAD
+            for i in range(n):
+                if st.mask[i, j] != 0.0 and task.live[i] == 1:
+                    st.dead[j] = ALIVE
+            if st.dead[j] == DEAD:
+                note(run, ev, j, -1, EV_DEAD)
+
+
+# States that are written ----------------------------------------------------------------------------------------------
+
+
 @glue
-def due(ci, saves, now):
+def full_up(st, run, room):
+    """Whether `room` may not hold what one iteration writes."""
+    n, m = st.mask.shape
+    return run.log_used + m * (n + 2) > room.ev.shape[0] or run.rows_used == room.y.shape[0]
+
+
+@glue
+def due(run, saves, now):
     """What the state of iteration `now` is to be written for: CHECKPOINT + FRAME, or 0."""
-    mark = CHECKPOINT if now == ci[CK_NEXT] or now == ci[END] else 0
-    return mark + (FRAME if ci[FR_NEXT] < saves.size and saves[ci[FR_NEXT]] == now else 0)
+    mark = CHECKPOINT if now == run.next_checkpoint or now == run.end else 0
+    return mark + (FRAME if run.next_frame < saves.size and saves[run.next_frame] == now else 0)
 
 
 @glue
-def label(ci, room, now, why):
-    """Labels a new row and returns its place."""
-    row = ci[USED]
+def label(run, room, now):
+    """Labels a new row for the state of iteration `now` and returns its place."""
+    row, why = run.rows_used, due(run, room.saves, now)
     room.at[row, 0] = now
     room.at[row, 1] = why
-    room.at[row, 2] = 1 + min(now - ci[LAST], 1000) if ci[MODE] == STEPPING else 0
-    ci[USED] += 1
-    ci[CK_NEXT] += ci[STRIDE] if why & CHECKPOINT else 0
-    ci[FR_NEXT] += 1 if why & FRAME else 0
+    room.at[row, 2] = 1 + min(now - run.last_event, 1000) if run.mode == STEPPING else 0
+    run.rows_used += 1
+    run.next_checkpoint += run.stride if why & CHECKPOINT else 0
+    run.next_frame += 1 if why & FRAME else 0
     return row
 
 
@@ -330,56 +433,70 @@ def write(task, st, room, row):
     write_bits(st.mask, task.slope, room.code[row])
 
 
-def _burst(task, st, ci, budget, blas, saves, order, xbuf, flat, turn, ubuf, ab, fbuf, gbuf, D, h, room):
-    """At most `budget` iterations; returns why it stopped. A state is looked at and written before it is left."""
-    n, d = task.x.shape
-    m = st.b.size
-    full = task.batch == n
-    rows, f, g, x, count = order, fbuf, gbuf, task.x, n
-    u = ubuf.reshape(task.batch, m)
-    for _ in range(budget):
-        if ci[EV_USED] + m * (n + 2) > room.ev.shape[0] or ci[USED] == room.y.shape[0]:
-            return FLUSH
-        now = ci[ITER]
-        if not full:
-            at, count = batch_of(task, ci)
-            if at + count > order.size:
-                return DRAW
-            rows, f, g = order[at : at + count], fbuf[:count], gbuf[:count]
-            u = ubuf[: count * m].reshape(count, m)
-            if blas:
-                x = xbuf[: count * d].reshape(count, d)
-                for p in range(count):
-                    for k in range(d):
-                        x[p, k] = task.x[rows[p], k]
-        fresh = ci[FRESH_START] == 1
-        pause = (now & RESCALE) == 0
-        if (fresh or pause) and not rescale(task, st, fresh):
-            return NOT_FINITE
-        changed, flips = look(task, st, x, rows, blas, u, flat[: count * m], turn, ab, f, g)
+# Iterations -----------------------------------------------------------------------------------------------------------
+
+
+@glue
+def begin(task, st, run, batch):
+    """The first look at the start of a run: its bits are taken as they are."""
+    n, m = st.mask.shape
+    for i in range(n):
+        for j in range(m):
+            st.mask[i, j] = batch.u[i, j]
+            st.dead[j] = DOUBTFUL
+
+
+@glue
+def iterate(task, st, run, batch, work, room):
+    """One iteration: the state is looked at, written where that is due, and left; returns why it stopped."""
+    now = run.iteration
+    full = task.batch == task.y.size
+    fresh = run.fresh == 1
+    pause = (now & RESCALE) == 0
+    status = RUNNING
+    if (fresh or pause) and not rescale(task, st, fresh):
+        status = NOT_FINITE
+    else:
+        changed, flips = look(task, st, batch, work)
         if fresh:
-            ci[FRESH_START] = 0
+            run.fresh = 0
             if full and now == 0:
-                for i in range(n):
-                    for j in range(m):
-                        st.mask[i, j] = u[i, j]
-                        st.dead[j] = DOUBTFUL
+                begin(task, st, run, batch)
                 changed = 1.0
         if flips != 0.0:
-            turned(st.b, st.sign, ci, room.ev)
+            note_signs(st, run, room.ev)
         if changed != 0.0:
-            switched(st.mask, st.dead, task.live, ci, room.ev, u, g)
-        why = due(ci, saves, now)
-        if why > 0:
-            write(task, st, room, label(ci, room, now, why))
-        if now >= ci[END]:
-            return REACHED
-        drive(task, rows, f, g)
-        pulls(task, x, rows, blas, u, turn, g, D)
-        if pause and full and resting(task, st, D):
-            return STATIONARY
-        move(task, st, D, h, ab)
-        ci[ITER] += 1
+            note_bits(task, st, run, room.ev, batch.u, batch.g)
+        if due(run, room.saves, now) > 0:
+            write(task, st, room, label(run, room, now))
+        if now >= run.end:
+            status = REACHED
+        else:
+            drive(task, batch)
+            pulls(task, batch, work)
+            if pause and full and resting(task, st, work.D):
+                status = STATIONARY
+            else:
+                move(task, st, work)
+                run.iteration += 1
+    return status
+
+
+def _burst(task, st, run, budget, work, room):
+    """At most `budget` iterations; returns why it stopped."""
+    full = task.batch == task.y.size
+    batch = all_rows(task, work)
+    for _ in range(budget):
+        if full_up(st, run, room):
+            return FLUSH
+        if not full:
+            at, count = batch_of(task, run)
+            if at + count > work.order.size:
+                return DRAW
+            batch = some_rows(task, work, at, count)
+        status = iterate(task, st, run, batch, work, room)
+        if status != RUNNING:
+            return status
     return RUNNING
 
 

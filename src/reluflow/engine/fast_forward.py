@@ -1,13 +1,11 @@
-"""Descent that steps only where it has to.
+"""Descent that takes single iterations only where it has to.
 
-STEPPING is plain descent. After `CALM` iterations without an event the run goes on to NODING: plain iterations that
-remember the change at every `SPACING`-th; then to LEAPING (`leap`), until a bit or a sign is about to change. Where the
-drive rests it is JUMPING instead (`jump`). What happens depends on the state, the iteration and the iteration of the
-last event alone, never on what is written on the way: states inside leaps and jumps are read off without disturbing
-them.
+STEPPING is plain descent. After `CALM` iterations without an event the run starts COLLECTING: plain iterations that
+remember the change at every `SPACING`-th; then LEAPING (`adams`), until a bit or a sign is about to change. Where the
+forces are constant it is JUMPING instead (`closed_form`). What happens depends on the state, the iteration and the
+iteration of the last event alone, never on what is written on the way: states inside leaps and jumps are read off
+without disturbing them.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +17,6 @@ from reluflow.engine.adams import (
     TOLERANCE,
     correct,
     crossing,
-    dense,
     dipped,
     fastest,
     fetch,
@@ -27,23 +24,22 @@ from reluflow.engine.adams import (
     margins,
     predict,
     prepare,
+    state_inside,
 )
 from reluflow.engine.closed_form import (
     EARLY,
-    EXIT,
     NEVER,
-    NEXT,
     NOTHING,
     SMALL,
     SMALL_ONES,
     felt,
-    happen,
     moved_to,
     place,
     resting_large,
     settle,
+    take_events,
 )
-from reluflow.engine.descent import ITER, LAST, MODE, NODES, NODING, PENDING, RUNNING, STEPPING, TOP, due, label
+from reluflow.engine.descent import COLLECTING, JUMPING, LEAPING, RUNNING, STEPPING, label
 
 CALM = 12
 SPACING = 2
@@ -53,98 +49,87 @@ REVIEW = 4  # leaps between two looks at the fastest rate
 ROUND = 64  # jumps are thought of at iterations that leave 1
 
 
-class Tools(NamedTuple):
-    """Arrays to work with, as in `burst`."""
-
-    order: np.ndarray
-    xbuf: np.ndarray
-    flat: np.ndarray
-    turn: np.ndarray
-    u: np.ndarray
-    ab: np.ndarray
-    f: np.ndarray
-    g: np.ndarray
-    D: np.ndarray
-    h: np.ndarray
+# Plain iterations -----------------------------------------------------------------------------------------------------
 
 
 @inner
-def steps(task, st, ci, until, blas, saves, w, room):
+def steps(task, st, run, until, work, room):
     """Plain iterations before iteration `until`, as `burst` makes them."""
-    n, m = st.mask.shape
-    u = w.u.reshape(n, m)
-    began, status = ci[ITER], RUNNING
-    while status == RUNNING and ci[ITER] < until:
-        if ci[kd.EV_USED] + m * (n + 2) > room.ev.shape[0] or ci[kd.USED] == room.y.shape[0]:
+    batch = kd.all_rows(task, work)
+    began, status = run.iteration, RUNNING
+    while status == RUNNING and run.iteration < until:
+        if kd.full_up(st, run, room):
             status = kd.FLUSH
             break
-        now = ci[ITER]
-        fresh = ci[kd.FRESH_START] == 1
-        pause = (now & kd.RESCALE) == 0
-        if (fresh or pause) and not kd.rescale(task, st, fresh):
-            status = kd.NOT_FINITE
-            break
-        changed, flips = kd.look(task, st, task.x, w.order, blas, u, w.flat, w.turn, w.ab, w.f, w.g)
-        if fresh:
-            ci[kd.FRESH_START] = 0
-            if now == 0:
-                for i in range(n):
-                    for j in range(m):
-                        st.mask[i, j] = u[i, j]
-                        st.dead[j] = kd.DOUBTFUL
-                changed = 1.0
-        if flips != 0.0:
-            kd.turned(st.b, st.sign, ci, room.ev)
-        if changed != 0.0:
-            kd.switched(st.mask, st.dead, task.live, ci, room.ev, u, w.g)
-        why = due(ci, saves, now)
-        if why > 0:
-            kd.write(task, st, room, label(ci, room, now, why))
-        if now >= ci[kd.END]:
-            status = kd.REACHED
-            break
-        kd.drive(task, w.order, w.f, w.g)
-        kd.pulls(task, task.x, w.order, blas, u, w.turn, w.g, w.D)
-        if pause and kd.resting(task, st, w.D):
-            status = kd.STATIONARY
-            break
-        kd.move(task, st, w.D, w.h, w.ab)
-        ci[ITER] += 1
-    ci[kd.N_FIELDS] += ci[ITER] - began
+        status = kd.iterate(task, st, run, batch, work, room)
+    run.n_fields += run.iteration - began
     return status
 
 
 @inner
-def longest(task, st, ahead, f, D):
+def choose(task, st, run, work, leap, jump):
+    """While STEPPING: begins a jump or collecting where that may be possible; returns until when to step plainly."""
+    now = run.iteration
+    calm = now - run.last_event >= CALM
+    if now > 0 and (calm or now % ROUND == 1):
+        run.n_fields += 1
+        if field(task, st, work, leap.new) == 0.0:
+            if begin_jump(task, st, run, work, jump) and calm:
+                margins(task.x, st.q, leap.new, leap.u0, leap.v0)
+                if longest(task, st, leap, work) >= 4 * SPACING:
+                    run.mode = COLLECTING
+                    run.nodes = 0
+        if calm and run.mode == STEPPING:
+            run.last_event = now
+    if run.mode != STEPPING:
+        return now
+    return now + min(CALM - (now - run.last_event), ROUND - (now - 1) % ROUND)
+
+
+@inner
+def next_row(run, saves):
+    """The next iteration whose state is to be written."""
+    at = min(run.next_checkpoint, run.end)
+    return min(at, saves[run.next_frame]) if run.next_frame < saves.size else at
+
+
+# Leaps ----------------------------------------------------------------------------------------------------------------
+
+
+@inner
+def longest(task, st, leap, work):
     """How long a leap may be for the fastest rate to be damped."""
-    rate = task.step * fastest(task, st, ahead.gram, ahead.u[0], f, D, ahead.bent)
+    rate = task.step * fastest(task, st, leap, work)
     return int(DAMPED / rate) if rate > DAMPED / LONGEST else LONGEST
 
 
 @inner
-def next_row(ci, saves):
-    """The next iteration whose state is to be written."""
-    at = min(ci[kd.CK_NEXT], ci[kd.END])
-    return min(at, saves[ci[kd.FR_NEXT]]) if ci[kd.FR_NEXT] < saves.size else at
+def collect(task, st, run, work, leap):
+    """While COLLECTING: remembers the change at this iteration if it is one of the nodes, and begins to leap when there
+    are enough; returns until when to step plainly."""
+    now = run.iteration
+    if run.nodes == 0 or now == leap.node[run.top] + SPACING:
+        run.top = run.nodes
+        run.nodes += 1
+        run.n_fields += 1
+        leap.node[run.top] = now
+        if field(task, st, work, leap.past[run.top]) != 0.0:
+            run.mode = STEPPING
+        elif run.nodes == ORDER:
+            margins(task.x, st.q, leap.past[run.top], leap.u0, leap.v0)
+            run.mode = LEAPING
+            run.length = SPACING
+            run.pending = 0
+            run.nodes = 0
+    if run.mode != COLLECTING:
+        return now
+    for j in range(st.b.size):
+        leap.exponent[j] = st.exponent[j]
+    return leap.node[run.top] + SPACING
 
 
 @inner
-def consider(task, st, ci, D, g, ahead, reach):
-    """Begins a jump where the drive rests; True when leaps may be possible instead."""
-    below = EARLY * SMALL * felt(task.loss, task.mean, g) / reach
-    rest = resting_large(task.first, task.step, st.q, st.b, st.amp, D, below)
-    if rest == SMALL_ONES:
-        for i in range(g.size):
-            ahead.bent[i] = g[i]
-        for j in range(st.b.size):
-            settle(task, st, ahead, ahead.bent, j, ci[ITER], reach)
-        ci[MODE] = kd.JUMPING
-        ci[kd.N_JUMPS] += 1
-    return rest == NOTHING
-
-
-@inner
-def follow(exponent, before, past):
+def rescale_past(exponent, before, past):
     """Scales what is remembered of the neurons whose exponents were others `before`."""
     m = exponent.size
     for j in range(m):
@@ -156,190 +141,199 @@ def follow(exponent, before, past):
 
 
 @inner
-def judge(x, st, ci, ahead, length, crossed, error):
-    """Accepts the trial at whose end the state is (PENDING), or puts its start back and shortens the next (LENGTH)."""
-    scale = 0.9 * (TOLERANCE / max(error, 1e-300)) ** (1.0 / (ORDER + 1))
-    shorter = length
-    if crossed:
-        shorter = crossing(x, st.q, st.b, st.sign, ahead.start, length)
-    elif not error <= TOLERANCE:
-        shorter = int(length * max(0.3, scale)) if error < np.inf else 0
-    else:
-        margins(x, st.q, ahead.new, ahead.u[2], ahead.u[3])
-        if dipped(ahead.u, length):
-            shorter = length // 2
-        else:
-            ci[PENDING] = length
-            ci[kd.LENGTH] = int(min(length * min(2.0, max(scale, 0.5)) + 1.0, LONGEST))
-    if ci[PENDING] == 0:
-        fetch(ahead.start, st.q, st.b, st.energy)
-        ci[kd.LENGTH] = min(shorter, length - 1)
-        if ci[kd.LENGTH] < SHORTEST and ci[kd.LENGTH] != SPACING:
-            ci[MODE] = STEPPING
-            ci[LAST] = ci[ITER]
+def make_leap(task, st, run, work, room, leap):
+    """While LEAPING: one leap, shortened until it is accepted, and the states asked for inside it."""
+    status = RUNNING
+    if run.pending == 0:
+        if run.nodes % REVIEW == 0:
+            run.longest = longest(task, st, leap, work)
+        run.nodes += 1
+    while run.pending == 0 and run.mode == LEAPING:
+        length = min(run.length, run.longest)
+        at_one, factor = prepare(leap, run.iteration, run.top, length)
+        predict(st, leap, run.top, length)
+        run.n_fields += 1
+        crossed = field(task, st, work, leap.new) != 0.0
+        error = np.inf
+        if not crossed:
+            error = correct(task, st, leap, at_one, length, factor)
+            if error <= TOLERANCE:
+                run.n_fields += 1
+                crossed = field(task, st, work, leap.new) != 0.0
+        judge(task, st, run, leap, length, error if not crossed else -1.0)
+    if run.pending > 0:
+        status = write_inside(task, st, run, room, leap)
+        if status == RUNNING:
+            arrive(task, st, run, work, leap)
+    return status
 
 
 @inner
-def emit(slope, st, ci, saves, room, ahead, row):
+def judge(task, st, run, leap, length, error):
+    """Accepts the leap that led to the present state (`pending`), or puts its start back and shortens it (`length`).
+
+    `error` is -1 when a bit or a sign changed.
+    """
+    scale = 0.9 * (TOLERANCE / max(error, 1e-300)) ** (1.0 / (ORDER + 1))
+    shorter = length
+    if error < 0.0:
+        shorter = crossing(task.x, st, leap.start, length)
+    elif not error <= TOLERANCE:
+        shorter = int(length * max(0.3, scale)) if error < np.inf else 0
+    else:
+        margins(task.x, st.q, leap.new, leap.u1, leap.v1)
+        if dipped(leap, length):
+            shorter = length // 2
+        else:
+            run.pending = length
+            run.length = int(min(length * min(2.0, max(scale, 0.5)) + 1.0, LONGEST))
+    if run.pending == 0:
+        fetch(leap.start, st.q, st.b, st.energy)
+        run.length = min(shorter, length - 1)
+        if run.length < SHORTEST and run.length != SPACING:
+            run.mode = STEPPING
+            run.last_event = run.iteration
+
+
+@inner
+def write_inside(task, st, run, room, leap):
     """Writes the states asked for inside the pending leap."""
     d, m = st.q.shape
-    now, length = ci[ITER], ci[PENDING]
+    now, length, row = run.iteration, run.pending, leap.row
     status = RUNNING
-    while status == RUNNING and next_row(ci, saves) < now + length:
-        if ci[kd.USED] == room.y.shape[0]:
+    while status == RUNNING and next_row(run, room.saves) < now + length:
+        if run.rows_used == room.y.shape[0]:
             status = kd.FLUSH
         else:
-            at = next_row(ci, saves)
-            dense(ahead, ci[TOP], length, at - now, row)
-            p = label(ci, room, at, due(ci, saves, at))
+            at = next_row(run, room.saves)
+            state_inside(leap, run.top, length, at - now, row)
+            p = label(run, room, at)
             for j in range(m):
                 for k in range(d):
                     room.y[p, j * d + k] = row[k * m + j]
                 room.y[p, d * m + j] = row[d * m + j]
                 room.y[p, (d + 1) * m + j] = st.c0[j] + st.exponent[j] * kd.LOG2
             room.y[p, (d + 2) * m] = row[(d + 1) * m]
-            kd.write_bits(st.mask, slope, room.code[p])
-            if at == ci[kd.END]:
+            kd.write_bits(st.mask, task.slope, room.code[p])
+            if at == run.end:
                 status = kd.REACHED
     return status
 
 
 @inner
-def arrive(task, st, ci, w, ahead, reach):
+def arrive(task, st, run, work, leap):
     """Takes the pending leap over."""
-    ci[kd.N_LEAPS] += 1
-    ci[kd.N_LEAPT] += ci[PENDING]
-    ci[ITER] += ci[PENDING]
-    ci[PENDING] = 0
-    ci[TOP] = (ci[TOP] + 1) % ORDER
-    ahead.node[ci[TOP]] = ci[ITER]
-    for p in range(ahead.new.size):
-        ahead.past[ci[TOP], p] = ahead.new[p]
+    run.n_leaps += 1
+    run.n_leapt += run.pending
+    run.iteration += run.pending
+    run.pending = 0
+    run.top = (run.top + 1) % ORDER
+    leap.node[run.top] = run.iteration
+    for p in range(leap.new.size):
+        leap.past[run.top, p] = leap.new[p]
     large = False
-    for j in range(ahead.size.size):
-        large = large or ahead.size[j] > 1e60 or 0.0 < ahead.size[j] < 1e-60
-    for i in range(w.f.size):
-        for j in range(ahead.size.size):
-            ahead.u[0, i, j] = ahead.u[2, i, j]
-            ahead.u[1, i, j] = ahead.u[3, i, j]
-    below = EARLY * SMALL * felt(task.loss, task.mean, w.g) / reach
-    if large or resting_large(task.first, task.step, st.q, st.b, st.amp, w.D, below) != NOTHING:
-        ci[MODE] = STEPPING
-        ci[LAST] = ci[ITER] - CALM
+    for j in range(leap.size.size):
+        large = large or leap.size[j] > 1e60 or 0.0 < leap.size[j] < 1e-60
+    for i in range(work.f.size):
+        for j in range(leap.size.size):
+            leap.u0[i, j] = leap.u1[i, j]
+            leap.v0[i, j] = leap.v1[i, j]
+    below = EARLY * SMALL * felt(task, work.g) / task.reach
+    if large or resting_large(task, st, work.D, below) != NOTHING:
+        run.mode = STEPPING
+        run.last_event = run.iteration - CALM
+
+
+# Jumps ----------------------------------------------------------------------------------------------------------------
 
 
 @inner
-def jump(task, st, ci, saves, w, room, ahead, reach, q):
-    """One event, one row or the end of a jump."""
-    n, m = st.mask.shape
-    d = q.size
-    end, event, at = NEVER, NEVER, next_row(ci, saves)
+def begin_jump(task, st, run, work, jump):
+    """Begins a jump where the forces are constant; True when leaps may be possible instead."""
+    below = EARLY * SMALL * felt(task, work.g) / task.reach
+    rest = resting_large(task, st, work.D, below)
+    if rest == SMALL_ONES:
+        for i in range(work.g.size):
+            jump.g[i] = work.g[i]
+        for j in range(st.b.size):
+            settle(task, st, jump, j, run.iteration)
+        run.mode = JUMPING
+        run.n_jumps += 1
+    return rest == NOTHING
+
+
+@inner
+def make_jump(task, st, run, work, room, jump):
+    """While JUMPING: on to the next event, the next row that is due, or the end of the jump."""
+    m = st.b.size
+    end, event, at = NEVER, NEVER, next_row(run, room.saves)
     for j in range(m):
-        end = min(end, ahead.whole[EXIT, j])
-        event = min(event, ahead.whole[NEXT, j])
+        end = min(end, jump.exit[j])
+        event = min(event, jump.event[j])
     first = min(end, event, at)
     status = RUNNING
     if first == NEVER:
         status = kd.STATIONARY
-    elif ci[kd.EV_USED] + m * (n + 2) > room.ev.shape[0] or ci[kd.USED] == room.y.shape[0]:
+    elif kd.full_up(st, run, room):
         status = kd.FLUSH
     else:
-        ci[kd.N_FIELDS] += 1
-        ci[kd.N_JUMPED] += first - ci[ITER]
-        ci[ITER] = first
+        run.n_fields += 1
+        run.n_jumped += first - run.iteration
+        run.iteration = first
         if event == first:
-            happen(task, st, ahead, ci, room, w.u, w.f, first, reach, q)
+            take_events(task, st, run, jump, work, room)
         elif at == first:
-            p = label(ci, room, at, due(ci, saves, at))
-            kd.write_bits(st.mask, task.slope, room.code[p])
-            for j in range(m):
-                b, shift = moved_to(task.first, st.q, st.b, ahead.cell, ahead.real, ahead.whole, j, at, q)
-                for k in range(d):
-                    room.y[p, j * d + k] = q[k]
-                room.y[p, d * m + j] = b
-                room.y[p, (d + 1) * m + j] = st.c0[j] + (st.exponent[j] + shift) * kd.LOG2
-            room.y[p, (d + 2) * m] = st.energy[0]
-            if at == ci[kd.END]:
+            write_moved(task, st, run, room, jump)
+            if at == run.end:
                 status = kd.REACHED
         else:
             for j in range(m):
-                place(task, st, ahead, j, first, q)
-            ci[MODE] = STEPPING
-            ci[LAST] = first
-            ci[kd.FRESH_START] = 1
+                place(task, st, jump, j, first)
+            run.mode = STEPPING
+            run.last_event = first
+            run.fresh = 1
     return status
 
 
-def _forward(task, st, ci, budget, blas, saves, w, room, ahead, reach):
+@inner
+def write_moved(task, st, run, room, jump):
+    """Writes the state of the present iteration, all neurons moved there by their closed forms."""
+    d, m = st.q.shape
+    p = label(run, room, run.iteration)
+    kd.write_bits(st.mask, task.slope, room.code[p])
+    for j in range(m):
+        b, shift = moved_to(task, st, jump, j, run.iteration)
+        for k in range(d):
+            room.y[p, j * d + k] = jump.q[k]
+        room.y[p, d * m + j] = b
+        room.y[p, (d + 1) * m + j] = st.c0[j] + (st.exponent[j] + shift) * kd.LOG2
+    room.y[p, (d + 2) * m] = st.energy[0]
+
+
+# The loop -------------------------------------------------------------------------------------------------------------
+
+
+def _forward(task, st, run, budget, work, room, leap, jump):
     """Descends with about `budget` evaluations; returns why it stopped."""
-    m = st.b.size
-    enough = ci[kd.N_FIELDS] + budget
+    enough = run.n_fields + budget
     status = RUNNING
-    while status == RUNNING and ci[kd.N_FIELDS] < enough:
-        now, mode, last = ci[ITER], ci[MODE], ci[LAST]
+    while status == RUNNING and run.n_fields < enough:
+        now, mode, last_event = run.iteration, run.mode, run.last_event
         until = now
         if mode == STEPPING:
-            calm = now - last >= CALM
-            if now > 0 and (calm or now % ROUND == 1):
-                ci[kd.N_FIELDS] += 1
-                if field(task, st, blas, w, ahead.new) == 0.0:
-                    if consider(task, st, ci, w.D, w.g, ahead, reach) and calm:
-                        margins(task.x, st.q, ahead.new, ahead.u[0], ahead.u[1])
-                        if longest(task, st, ahead, w.f, w.D) >= 4 * SPACING:
-                            ci[MODE] = NODING
-                            ci[NODES] = 0
-                if calm and ci[MODE] == STEPPING:
-                    ci[LAST] = now
-            if ci[MODE] == STEPPING:
-                until = now + min(CALM - (now - ci[LAST]), ROUND - (now - 1) % ROUND)
-        elif mode == NODING:
-            if ci[NODES] == 0 or now == ahead.node[ci[TOP]] + SPACING:
-                ci[TOP] = ci[NODES]
-                ci[NODES] += 1
-                ci[kd.N_FIELDS] += 1
-                ahead.node[ci[TOP]] = now
-                if field(task, st, blas, w, ahead.past[ci[TOP]]) != 0.0:
-                    ci[MODE] = STEPPING
-                elif ci[NODES] == ORDER:
-                    margins(task.x, st.q, ahead.past[ci[TOP]], ahead.u[0], ahead.u[1])
-                    ci[MODE] = kd.LEAPING
-                    ci[kd.LENGTH] = SPACING
-                    ci[PENDING] = 0
-                    ci[NODES] = 0
-            if ci[MODE] == NODING:
-                until = ahead.node[ci[TOP]] + SPACING
-                for j in range(m):
-                    ahead.exponent[j] = st.exponent[j]
-        elif mode == kd.JUMPING:
-            status = jump(task, st, ci, saves, w, room, ahead, reach, ahead.q)
+            until = choose(task, st, run, work, leap, jump)
+        elif mode == COLLECTING:
+            until = collect(task, st, run, work, leap)
+        elif mode == JUMPING:
+            status = make_jump(task, st, run, work, room, jump)
         else:
-            if ci[PENDING] == 0:
-                if ci[NODES] % REVIEW == 0:
-                    ci[kd.CAP] = longest(task, st, ahead, w.f, w.D)
-                ci[NODES] += 1
-            while ci[PENDING] == 0 and ci[MODE] == kd.LEAPING:
-                length = min(ci[kd.LENGTH], ci[kd.CAP])
-                at_one, gamma, factor = prepare(ahead, now, ci[TOP], length)
-                predict(st, ahead, ci[TOP], length)
-                ci[kd.N_FIELDS] += 1
-                crossed = field(task, st, blas, w, ahead.new) != 0.0
-                error = np.inf
-                if not crossed:
-                    error = correct(task, st, ahead, at_one, gamma, length, factor)
-                    if error <= TOLERANCE:
-                        ci[kd.N_FIELDS] += 1
-                        crossed = field(task, st, blas, w, ahead.new) != 0.0
-                judge(task.x, st, ci, ahead, length, crossed, error)
-            if ci[PENDING] > 0:
-                status = emit(task.slope, st, ci, saves, room, ahead, ahead.row)
-                if status == RUNNING:
-                    arrive(task, st, ci, w, ahead, reach)
+            status = make_leap(task, st, run, work, room, leap)
         if until > now:
-            status = steps(task, st, ci, until, blas, saves, w, room)
-            if mode == NODING:
-                follow(st.exponent, ahead.exponent, ahead.past)
-                if ci[LAST] != last:
-                    ci[MODE] = STEPPING
+            status = steps(task, st, run, until, work, room)
+            if mode == COLLECTING:
+                rescale_past(st.exponent, leap.exponent, leap.past)
+                if run.last_event != last_event:
+                    run.mode = STEPPING
     return status
 
 
