@@ -37,6 +37,7 @@ class Machine:
                 f"Exact events must have at most {EXACT_MOST} data, got {problem.data.n}: they keep the inner products "
                 "of all pairs, 1 GiB at that number. Use `rf.SteppedFlow(rtol=1e-4)`, or fewer data."
             )
+        self.made_of = (problem, rtol, end, rest)
         self.pk, self.coords, self.start = pack(problem)
         self.m, self.r = self.start.q.shape
         self.big, self.n = self.pk.e.shape[0], self.pk.alpha.size
@@ -72,6 +73,10 @@ class Machine:
         self.window: Window | None = None
         if problem.train == "both" and self.m * self.big * self.r > BLAS_ABOVE:
             self.window = windows.window(self.pk.gram, self.m, self.r, self.n, self.size)
+
+    def __reduce__(self) -> tuple:
+        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        return type(self), self.made_of
 
     @property
     def work(self) -> layout.Work:
