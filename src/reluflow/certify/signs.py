@@ -1,0 +1,90 @@
+"""Signs of polynomials on an interval, proved: by balls where they are far from 0, by monotony where they are near."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reluflow.certify._flint import arb, arb_poly, fmpq
+
+DEPTH = 40
+NOW = fmpq(0)
+
+
+@dataclass
+class Watch:
+    """A quantity that must stay positive on a tube: the polynomial `q` up to `error`. What its end means is in
+    `kind`, for neuron j and row i."""
+
+    j: int
+    i: int
+    kind: str
+    q: arb_poly
+    error: arb
+    row: tuple | None = None  # a row over g, None for u
+    since: fmpq = NOW  # the time from which it is watched
+
+    def __post_init__(self):
+        self.dq = self.q.derivative()
+
+    def value(self, s: fmpq) -> arb:
+        return self.q(arb(s))
+
+
+def span(lo: fmpq, hi: fmpq) -> arb:
+    return arb(lo).union(arb(hi))
+
+
+def bracket(watch: Watch, lo: fmpq, hi: fmpq):
+    """None when the watch is positive on [lo, hi]; else the first part where that is not proved, (a, b, falls): there
+    it falls through 0 for certain on midpoints (`falls`), or nothing is known.
+
+    What begins at a small time, just after a boundary was left, is followed over doubling times.
+    """
+    while 0 < 4 * lo < hi:
+        part = _bracket(watch, lo, 2 * lo, 0)
+        if part is not None:
+            return part
+        lo = 2 * lo
+    return _bracket(watch, lo, hi, 0)
+
+
+def _bracket(watch: Watch, lo: fmpq, hi: fmpq, depth: int):
+    q, error = watch.q, watch.error
+    over = span(lo, hi)
+    if q(over) > error:
+        return None
+    slope = watch.dq(over)
+    if slope > 0 or slope < 0:
+        first, last = q(arb(lo)), q(arb(hi))
+        if first > error and last > error:
+            return None
+        if slope < 0 and first > error:
+            return lo, hi, True
+        if slope > 0 or not first > error:
+            return lo, hi, False
+    if depth >= DEPTH:
+        return lo, hi, False
+    mid = (lo + hi) / 2
+    return _bracket(watch, lo, mid, depth + 1) or _bracket(watch, mid, hi, depth + 1)
+
+
+def root(watch: Watch, lo: fmpq, hi: fmpq) -> tuple[arb, arb]:
+    """Where a falling polynomial meets 0, on midpoints, and its slope there: Newton, kept inside."""
+    a, b = arb(lo).mid(), arb(hi).mid()
+    s = (a + b).mid() / 2
+    for _ in range(200):
+        value, slope = watch.q(s).mid(), watch.dq(s).mid()
+        if value > 0:
+            a = s
+        else:
+            b = s
+        new = (s - value / slope).mid() if slope != 0 else s
+        if not (a <= new <= b):
+            new = ((a + b) / 2).mid()
+        if abs(new - s) <= abs(s) * arb(2) ** -(8 * 512) or new == s:
+            break
+        small = abs(new - s) * abs(slope) < watch.error / 64
+        s = new
+        if small:
+            break
+    return s, watch.dq(s).mid()
