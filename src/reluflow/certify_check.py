@@ -343,21 +343,22 @@ class Flow:
         return [(about * long + more).upper() for long, more in zip(self.long, unsure)]
 
     def sign(self, q, error, j, i):
-        """q > error on [0, 1]: on parts, each by its range, or by its ends where q is monotone."""
-        error, slope = error.upper(), q.derivative()
-        parts = [(Fraction(0), Fraction(1), 0)]
+        """q > error on [0, 1]: on parts, by its expansion about their middles, or by their ends where q is monotone."""
+        error, parts = error.upper(), [(Fraction(0), Fraction(1))]
         while parts:
-            lo, hi, depth = parts.pop()
-            over = ball(lo).union(ball(hi))
-            if q(over) > error:
+            lo, hi = parts.pop()
+            if q(ball(lo).union(ball(hi))) > error:
                 continue
-            one_way = slope(over) > 0 or slope(over) < 0
+            middle, half = (lo + hi) / 2, (hi - lo) / 2
+            c = [*q(arb_poly([ball(middle), ball(half)])).coeffs(), arb(0), arb(0)]
+            if c[0] - sum(map(abs, c[1:]), arb(0)) > error:
+                continue
+            one_way = abs(c[1]) > sum((k * abs(v) for k, v in enumerate(c[2:], 2)), arb(0))
             if one_way and q(ball(lo)) > error and q(ball(hi)) > error:
                 continue
-            demand(depth < 60 and not one_way, f"Neuron {j} is not proved to keep its side of datum {i} after t = "
-                   f"{float(self.t)}.")  # fmt: skip
-            middle = (lo + hi) / 2
-            parts += [(middle, hi, depth + 1), (lo, middle, depth + 1)]
+            where = f"of datum {i} after t = {float(self.t)}"
+            demand(not one_way and half > Fraction(1, 2**60), f"Neuron {j} is not proved to keep its side {where}.")
+            parts += [(middle, hi), (lo, middle)]
 
     # Windows
 
@@ -630,7 +631,8 @@ def lasting(flow, end, forms, K, Q, fast) -> None:
     A = arb_mat([[A[i, j] / scale[i] for j in range(k)] for i in range(k)])
     B = C.solve(A * C)
     at = C.solve(arb_mat([[form(b, fast) / s] for b, s in zip(Q, scale)]))
-    demand(gamma * at[0, 0] > size([at[i, 0] for i in range(1, k)]), "The force is not inside the cone.")
+    inner = at[0, 0] > 0 and gamma * at[0, 0] > size([at[i, 0] for i in range(1, k)])
+    demand(gamma > 0 and inner, "The force is not inside the cone.")
     if k > 1:
         demand(above(arb_mat([[B[i, j] for j in range(1, k)] for i in range(1, k)]), level), "The level is too high.")
         b, c = size([B[0, i] for i in range(1, k)]), size([B[i, 0] for i in range(1, k)])
@@ -673,6 +675,7 @@ def orthogonal_limit(flow, end) -> str:
 def rival(flow, content) -> str:
     """Another network fits exactly with less."""
     V = [[Fraction(c) for c in v] for v in content["rival"]["v"]]
+    demand(all(s in (1, -1) for s in content["rival"]["s"]), "Signs are 1 or -1.")
     for x, y in zip(flow.x, flow.y):
         f = sum((s * max(dot(v, x), Fraction(0)) for s, v in zip(content["rival"]["s"], V, strict=True)), Fraction(0))
         demand(f == y, "The other network does not fit.")

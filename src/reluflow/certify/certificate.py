@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reluflow.certify.decimals import ball, spoken
+from reluflow.certify.exact import rational, words
 
 KIND = "reluflow certificate"
 FORMAT = 1
@@ -193,8 +194,7 @@ def _limit(limit, p) -> list[str]:
     ]
     if "excess" in limit and p["every_scale_below"]:
         lines.append(
-            f"(d) |theta|^2 -> {limit['base']} + c eps^2 with c in {spoken(limit['excess'])}, where |theta|^2 = "
-            "sum_j |w_j|^2 + a_j^2."
+            f"(d) |theta|^2 = sum_j |w_j|^2 + a_j^2 -> {_base(limit, p)} + c eps^2 with c in {spoken(limit['excess'])}."
         )
     else:
         lines.append(f"(d) |theta|^2 = sum_j |w_j|^2 + a_j^2 tends to a number in {spoken(limit['norm2'])}.")
@@ -204,6 +204,16 @@ def _limit(limit, p) -> list[str]:
             f"exp(-{limit['rate']} (t - {limit['t']}))."
         )
     return lines
+
+
+def _base(limit, p) -> str:
+    """The part of |theta|^2 on orthogonal data that is free of the scale: 2 |y_i| / |x_i| of the rows fitted."""
+    parts = []
+    for x, y, f in zip(p["x"], p["y"], limit["outputs"]):
+        if rational(f) != 0:
+            square = sum((rational(v) ** 2 for v in x), rational(0))
+            parts.append(f"2 |{y}| / sqrt({words(square)})")
+    return " + ".join(parts) or "0"
 
 
 def _finite(end) -> list[str]:

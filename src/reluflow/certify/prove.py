@@ -8,7 +8,7 @@ from typing import Any
 from reluflow.certify._flint import arb, ctx, fmpq
 from reluflow.certify.certificate import FORMAT, KIND, Certificate
 from reluflow.certify.decimals import ball, interval
-from reluflow.certify.exact import Exact, dot, rational, words
+from reluflow.certify.exact import Exact, rational, words
 from reluflow.certify.limit import Limit, close
 from reluflow.certify.refusal import Refused
 from reluflow.certify.rival import norm2 as norm_of
@@ -152,8 +152,5 @@ def _described(limit: Limit, exact: Exact) -> dict:
     if limit.rate is not None:
         out["rate"] = words(exact.weight * rational(limit.choices["kappa"]))
     if limit.excess is not None:
-        seen = sorted({i for i, v in enumerate(limit.outputs) if v})
-        parts = [f"2 |{words(exact.y[i])}| / sqrt({words(dot(exact.x[i], exact.x[i]))})" for i in seen]
-        out["base"] = " + ".join(parts) or "0"
         out["excess"] = interval(limit.excess)
     return out

@@ -52,9 +52,9 @@ class Run:
         members = {id(w) for w, _, _ in due}
         for w in watches:
             if id(w) in members:
-                fine = w.since < s and w.value(s) > w.error
+                fine = w.since < s and w.value(s) > w.error  # and it falls from where it was proved positive
             else:
-                fine = bracket(w, min(w.since, s), s) is None
+                fine = w.since >= s or bracket(w, w.since, s) is None  # before `since` the rate proves it
             if not fine:
                 raise Refused(f"The sign of neuron {w.j} at datum {w.i} is not proved up to an event.", float(arb(lo)))
         before, past = now.at(s), now.at((hi - state.t) / now.h)

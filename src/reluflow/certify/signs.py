@@ -41,31 +41,42 @@ def bracket(watch: Watch, lo: fmpq, hi: fmpq):
     What begins at a small time, just after a boundary was left, is followed over doubling times.
     """
     while 0 < 4 * lo < hi:
-        part = _bracket(watch, lo, 2 * lo, 0)
+        part = _bracket(watch, lo, 2 * lo)
         if part is not None:
             return part
         lo = 2 * lo
-    return _bracket(watch, lo, hi, 0)
+    return _bracket(watch, lo, hi)
 
 
-def _bracket(watch: Watch, lo: fmpq, hi: fmpq, depth: int):
-    q, error = watch.q, watch.error
-    over = span(lo, hi)
-    if q(over) > error:
+def _bracket(watch: Watch, lo: fmpq, hi: fmpq):
+    if watch.q(span(lo, hi)) > watch.error:
         return None
-    slope = watch.dq(over)
-    if slope > 0 or slope < 0:
-        first, last = q(arb(lo)), q(arb(hi))
-        if first > error and last > error:
-            return None
-        if slope < 0 and first > error:
-            return lo, hi, True
-        if slope > 0 or not first > error:
-            return lo, hi, False
+    return _centred(watch, lo, hi, watch.q(_line((lo + hi) / 2, (hi - lo) / 2)), 0)
+
+
+def _line(start, slope) -> arb_poly:
+    return arb_poly([arb(start), arb(slope)])
+
+
+def _centred(watch: Watch, lo: fmpq, hi: fmpq, q: arb_poly, depth: int):
+    """The same with q expanded about the middle, its variable from -1 to 1: exact where plain balls cancel."""
+    error, c = watch.error, q.coeffs()
+    size = [abs(v) for v in c]
+    if c and c[0] - sum(size[1:], arb(0)) > error:
+        return None
+    if len(c) > 1:
+        bend = sum((k * v for k, v in enumerate(size[2:], 2)), arb(0))
+        rises, falls = c[1] > bend, -c[1] > bend
+        if rises or falls:
+            first, last = watch.value(lo), watch.value(hi)
+            if first > error and last > error:
+                return None
+            return lo, hi, bool(falls and first > error)
     if depth >= DEPTH:
         return lo, hi, False
-    mid = (lo + hi) / 2
-    return _bracket(watch, lo, mid, depth + 1) or _bracket(watch, mid, hi, depth + 1)
+    mid, half = (lo + hi) / 2, fmpq(1, 2)
+    left = _centred(watch, lo, mid, q(_line(-half, half)), depth + 1)
+    return left or _centred(watch, mid, hi, q(_line(half, half)), depth + 1)
 
 
 def root(watch: Watch, lo: fmpq, hi: fmpq) -> tuple[arb, arb]:

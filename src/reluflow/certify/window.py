@@ -264,15 +264,18 @@ def _proved(net, state, box: Box, due: Due, new: Cell, time: arb, drift, width) 
 
 
 def _moved(net, state, past, box: Box, after, time, events) -> State:
-    """The state at the end: where the old pattern leads, and what the change of field can add within the window.
+    """The state at the end: where the old pattern leads, x_A, and what the change of field can add within the window.
 
-    Both stay in the box, where the old field has |F(x) - F(x')| <= L in the sense of <x - x', .>, L = max |D_j|.
+    Both stay in the box. With J the change of field, |x - x_A|' <= L |x - x_A| + |J|, L = max |D_j|, so that
+    |x - x_A| <= Y = time sup |J| e^{L time}, and x - x_A - time mid(J) is at most time (rad(J) + |F'| Y), where
+    |F'| <= L + omega mu sum |x_i|^2 |theta|^2.
     """
-    d = net.exact.d
-    w, a, apart = [list(row) for row in past.w], list(past.a), []
+    exact, d = net.exact, net.exact.d
+    w, a, apart, most = [list(row) for row in past.w], list(past.a), [], []
     for j, old in enumerate(state.cells):
         jump = box.jump(j, old, after.get(j, old))
         apart += [v.rad() for v in jump]
+        most += jump
         w[j] = [p + time * v.mid() for p, v in zip(w[j], jump[:d])]
         a[j] = a[j] + time * jump[d].mid()
     cells = [after.get(j, c) for j, c in enumerate(state.cells)]
@@ -282,8 +285,9 @@ def _moved(net, state, past, box: Box, after, time, events) -> State:
     for e in events:
         if e.after in "10":
             leaving[e.j, e.i] = 2 if e.before == "s" and not _hit(events, e) else 1
-    growth = (time * max((length(box.pull(c)) for c in state.cells), key=float)).exp()
-    r = upper(past.r + time * length(apart) * growth)
+    L = max((length(box.pull(c)) for c in state.cells), key=float)
+    whole = L + arb(exact.weight) * up(net.mu) * sum((s * s for s in net.size), arb(0)) * box.norm**2
+    r = upper(past.r + time * (length(apart) + whole * time * length(most) * (L * time).exp()))
     return rounded(past.t, w, a, r, cells, leaving)
 
 
