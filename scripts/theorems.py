@@ -29,9 +29,9 @@ def two_points(width: int, log_scale: float) -> rf.Problem:
 
 
 def not_minimum_norm() -> rf.Certificate:
-    x, y = [[1.75, -2.0], [-1.75, -1.5], [-0.75, 1.0]], [-0.5, -1.25, 1.25]
-    w, s = [[-0.75, 1.75], [-1.0, 0.75], [1.0, 0.5], [-0.625, 0.625]], [-1, -1, -1, 1]
-    return rf.certify(problem(x, y, w, s, -20.0), digits=50)
+    x, y = [[1.0, 1.0], [1.25, -0.75], [-1.0, 0.0]], [0.5, -0.5, 1.0]
+    w, s = [[0.875, 1.625], [0.5, 1.625], [-0.25, 1.625], [0.75, -1.625]], [-1, -1, 1, -1]
+    return rf.certify(problem(x, y, w, s, -30.0), digits=60)
 
 
 def every_small_scale() -> rf.Certificate:

@@ -619,27 +619,72 @@ def constant(flow, row, rest, Q, fast) -> bool:
 
 
 def lasting(flow, end, forms, K, Q, fast) -> None:
-    """Forms that tend to 0 stay positive: the cone of the slowest direction is invariant."""
+    """Forms that tend to 0 stay positive: cones of slowest directions, one for each block of data that neurons link."""
     if not forms:
         return
-    k, gamma, level = len(Q), ball(end["gamma"]), ball(end["level"])
-    C = arb_mat([[ball(v) for v in row] for row in end["C"]])
-    demand(C.nrows() == C.ncols() == k, "The directions given are not a square matrix of the right size.")
-    basis = arb_mat([[ball(v) for v in b] for b in Q])
-    scale = [ball(dot(b, b)) for b in Q]
-    A = basis * K * basis.transpose()
-    A = arb_mat([[A[i, j] / scale[i] for j in range(k)] for i in range(k)])
-    B = C.solve(A * C)
-    at = C.solve(arb_mat([[form(b, fast) / s] for b, s in zip(Q, scale)]))
-    inner = at[0, 0] > 0 and gamma * at[0, 0] > size([at[i, 0] for i in range(1, k)])
-    demand(gamma > 0 and inner, "The force is not inside the cone.")
-    if k > 1:
-        demand(above(arb_mat([[B[i, j] for j in range(1, k)] for i in range(1, k)]), level), "The level is too high.")
-        b, c = size([B[0, i] for i in range(1, k)]), size([B[i, 0] for i in range(1, k)])
-        demand((level - B[0, 0]) * gamma > c + b * gamma**2, "The cone is not invariant.")
+    blocks: list[set[int]] = []
+    for p in flow.pattern:
+        linked = [b for b in blocks if b & set(p.on)]
+        for b in linked[1:]:
+            linked[0] |= b
+            blocks.remove(b)
+        if linked:
+            linked[0] |= set(p.on)
+        elif p.on:
+            blocks.append(set(p.on))
+    demand(len(end["blocks"]) == len(blocks), "The number of blocks is another.")
+    cones = [Cone(K, [v for v in Q if any(v[i] for i in b)], fast, given) for b, given in zip(blocks, end["blocks"])]
     for row in forms:
-        along = arb_mat([[ball(dot(row, b)) for b in Q]]) * C
-        demand(along[0, 0] > gamma * size([along[0, i] for i in range(1, k)]), "A neuron may leave a boundary later.")
+        parts = [(c, c.least(row)) for c in cones if any(dot(row, v) for v in c.Q)]
+        rest = [c for c, least in parts if least is None or not least > 0]
+        weight = sum((c.along(row) * c.size for c in rest), arb(0))
+        leads = [
+            c for c, least in parts if c not in rest and least * c.p > weight and all(o.kappa > c.slowest for o in rest)
+        ]
+        demand(leads, "A neuron may leave a boundary later.")
+
+
+class Cone:
+    """One block: its forces g~ lie in the invariant cone |z| <= gamma p, if one is given."""
+
+    def __init__(self, K, Q, fast, given):
+        k, self.Q, self.kappa, self.C = len(Q), Q, ball(given["kappa"]), None
+        basis, scale = arb_mat([[ball(v) for v in b] for b in Q]), [ball(dot(b, b)) for b in Q]
+        A = basis * K * basis.transpose()
+        even = arb_mat([[A[i, j] / (scale[i] * scale[j]).sqrt() for j in range(k)] for i in range(k)])
+        demand(self.kappa > 0 and above(even, self.kappa), "The kernel of a block is not bounded below.")
+        c = [form(b, fast) / s for b, s in zip(Q, scale)]
+        self.size = size([v * s.sqrt() for v, s in zip(c, scale)])
+        if given["C"] is None:
+            return
+        self.C, self.gamma, level = (
+            arb_mat([[ball(v) for v in r] for r in given["C"]]),
+            ball(given["gamma"]),
+            ball(given["level"]),
+        )
+        demand(self.C.nrows() == self.C.ncols() == k, "The directions given are not a square matrix of the right size.")
+        B = self.C.solve(arb_mat([[A[i, j] / scale[i] for j in range(k)] for i in range(k)]) * self.C)
+        at = self.C.solve(arb_mat([[v] for v in c]))
+        self.p = at[0, 0]
+        inner = self.p > 0 and self.gamma * self.p > size([at[i, 0] for i in range(1, k)])
+        demand(self.gamma > 0 and inner, "The force is not inside the cone.")
+        b, c = size([B[0, i] for i in range(1, k)]), size([B[i, 0] for i in range(1, k)])
+        self.slowest = B[0, 0] + b * self.gamma
+        if k > 1:
+            demand(
+                above(arb_mat([[B[i, j] for j in range(1, k)] for i in range(1, k)]), level), "The level is too high."
+            )
+            demand((level - B[0, 0]) * self.gamma > c + b * self.gamma**2, "The cone is not invariant.")
+
+    def along(self, row):
+        return size([ball(dot(row, b)) / ball(dot(b, b)).sqrt() for b in self.Q])
+
+    def least(self, row):
+        """What multiplies p in a form, at least."""
+        if self.C is None:
+            return None
+        r = arb_mat([[ball(dot(row, b)) for b in self.Q]]) * self.C
+        return r[0, 0] - self.gamma * size([r[0, i] for i in range(1, len(self.Q))])
 
 
 def orthogonal_limit(flow, end) -> str:

@@ -15,6 +15,7 @@ pytest.importorskip("flint")
 from flint import ctx
 
 from reluflow import certify_check
+from reluflow.certify.exact import rational, words
 from reluflow.certify_check import Flow, Wrong, check, kernel_limit, rival
 
 
@@ -133,17 +134,30 @@ SHIPPED = sorted((Path(rf.__file__).parent / "certify" / "theorems").glob("*.jso
 
 
 def test_the_kernel_theorem_needs_its_numbers():
-    content = shipped("positive_loss")
-    with ctx.workdps(60):
+    content = shipped("not_minimum_norm")  # its data make two blocks: 0 and 2, and 1 alone
+    with ctx.workdps(70):
         flow = Flow(content["problem"])
         for window in content["windows"]:
             flow.go(Fraction(window["start"]))
             flow.window(Fraction(window["end"]), window["changes"])
         flow.go(Fraction(content["limit"]["t"]))
         assert kernel_limit(flow, content["limit"])
-        for key, value in (("kappa", "2"), ("eta", "0"), ("rate", "9"), ("outputs", ["0", "-1.25", "-1.2"])):
+        for key, value in (("kappa", "2"), ("eta", "0"), ("rate", "9"), ("outputs", ["0.5", "-0.5", "1.1"])):
             with pytest.raises(Wrong):
                 kernel_limit(flow, {**content["limit"], key: value})
+        slow, fast = content["limit"]["blocks"]
+        too_slow = words(rational(slow["kappa"]) * rational("0.99"))  # then block 1 might outlive the other
+        for wrong in (
+            [{**slow, "gamma": "0.0000001"}, fast],
+            [{**slow, "level": "9"}, fast],
+            [{**slow, "kappa": "3"}, fast],
+            [slow, {**fast, "kappa": too_slow}],
+            [{**slow, "C": [row[::-1] for row in slow["C"]]}, fast],
+            [slow, {**fast, "C": [["1"]]}],
+            [slow],
+        ):
+            with pytest.raises(Wrong):
+                kernel_limit(flow, {**content["limit"], "blocks": wrong})
 
 
 def shipped(name: str) -> dict:
@@ -156,13 +170,13 @@ def test_a_network_that_does_not_fit_or_is_larger_is_no_rival():
     assert rival(flow, content)
 
     def worse(c):
-        c["rival"]["v"][1][1] = "-0.6"
+        c["rival"]["v"][1][1] = "0.3"
 
     def doubled(c):
         c["rival"]["s"] = [2 * s for s in c["rival"]["s"]]
 
     def larger(c):
-        c["limit"]["norm2"] = ["3.1", "3.2"]
+        c["limit"]["norm2"] = ["3.4", "3.5"]
 
     for change in (worse, doubled, larger):
         with pytest.raises(Wrong):

@@ -11,12 +11,15 @@ e^{-omega kappa (t - T)}, f -> y + r*, and |theta|^2 -> a number in sum_j 2 mu a
 
 **Forms for ever.** R.g = R.g* + R.g~. If R.g* > 0 compare it with |R| |g~|. If R.g* = 0 the directions of g~ decide:
 g~ = Q C (p, z), C^{-1} K_Q C = [[alpha, b], [c, M]], sym M >= l: the cone |z| <= gamma p is invariant if
-(l - alpha) gamma > |c| + |b| gamma^2; with g~(T) inside, R Q C = (R_0, R') needs R_0 > gamma |R'|.
+(l - alpha) gamma > |c| + |b| gamma^2; with g~(T) inside, R Q C = (R_0, R') needs R_0 > gamma |R'|. Data that no
+neuron links make blocks, each with its own cone. A form over several blocks stays positive if every part does, or if
+one does, exceeds the others at T, p (R_0 - gamma |R'|) > sum |R| |g~|, and decays more slowly than they do,
+alpha + |b| gamma < kappa of each.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -188,12 +191,16 @@ def rational_ball(x: arb) -> arb:
 def bounded_below(frozen: Frozen, eta: arb) -> arb | None:
     K = frozen.kernel(eta)
     Q = arb_mat([[arb(v) / arb(dot(u, u)).sqrt() for v in u] for u in frozen.Q])
-    A = Q * K * Q.transpose()
+    return _least(Q * K * Q.transpose())
+
+
+def _least(A: arb_mat) -> arb | None:
+    """A decimal below the spectrum of a symmetric matrix."""
     middle = np.array([[float(v.mid()) for v in row] for row in A.tolist()])
     if not np.all(np.isfinite(middle)):
         return None
     least = float(np.linalg.eigvalsh(middle)[0])
-    for share in (0.9, 0.5, 0.1):
+    for share in (0.999, 0.99, 0.9, 0.5, 0.1):
         if least <= 0:
             return None
         kappa = rational_ball(arb(share * least))
@@ -232,65 +239,130 @@ def _cone(frozen: Frozen, eta: arb) -> dict | None:
             undecided.append(row)
         else:
             return None
-    if not undecided:
-        return {}
-    return _choose(frozen, eta, undecided)
+    return _blocks(frozen, eta, undecided) if undecided else {}
 
 
-def on_range(frozen: Frozen, eta: arb):
-    """K and g~ in the coordinates of the orthogonal basis Q: K_Q = (Q'Q)^{-1} Q'KQ, c = (Q'Q)^{-1} Q'g~."""
-    Q = arb_mat([[arb(v) for v in u] for u in frozen.Q])
-    square = [arb(dot(u, u)) for u in frozen.Q]
-    A = Q * frozen.kernel(eta) * Q.transpose()
-    k = len(square)
-    K = arb_mat([[A[i, j] / square[i] for j in range(k)] for i in range(k)])
-    c = [inner(u, frozen.gt) / s for u, s in zip(frozen.Q, square)]
-    return K, c
+@dataclass(frozen=True)
+class Block:
+    """Data that no neuron links with others: K and g~ there, in the coordinates of its part of Q, and its cone."""
+
+    Q: list
+    K: arb_mat
+    c: list
+    kappa: arb
+    digits: list | None = None  # C
+    level: str = "0"
+    gamma: str = "0"
+
+    def cone(self):
+        """(p(T), the fastest that p can decay, C), or None where the hypotheses of the invariant cone fail."""
+        if self.digits is None:
+            return None
+        C = arb_mat([[arb(rational(v)) for v in row] for row in self.digits])
+        k, gamma, level = C.nrows(), arb(rational(self.gamma)), arb(rational(self.level))
+        try:
+            inverse = C.inv()
+        except ZeroDivisionError:
+            return None
+        B, at = inverse * self.K * C, inverse * arb_mat([[v] for v in self.c])
+        p, z = at[0, 0], length([at[i, 0] for i in range(1, k)])
+        b, down = length([B[0, i] for i in range(1, k)]), length([B[i, 0] for i in range(1, k)])
+        if not (p > 0 and gamma * p > z):
+            return None
+        if k > 1:
+            M = arb_mat([[B[i, j] for j in range(1, k)] for i in range(1, k)])
+            if not positive(M, level) or not (level - B[0, 0]) * gamma > down + b * gamma**2:
+                return None
+        return p, B[0, 0] + b * gamma, C
+
+    def parts(self, row):
+        """A form on this block: what multiplies p at least, and its length."""
+        along = length([arb(dot(row, u)) / arb(dot(u, u)).sqrt() for u in self.Q])
+        found = self.cone()
+        if found is None:
+            return None, along
+        C, k = found[2], len(self.Q)
+        r = [inner([dot(row, u) for u in self.Q], [C[i, j] for i in range(k)]) for j in range(k)]
+        return r[0] - arb(rational(self.gamma)) * length(r[1:]), along
+
+    def size(self) -> arb:
+        """|g~(T)| on this block."""
+        return length([v * arb(dot(u, u)).sqrt() for v, u in zip(self.c, self.Q)])
 
 
-def _choose(frozen: Frozen, eta: arb, forms) -> dict | None:
-    K, c = on_range(frozen, eta)
-    k = K.nrows()
-    values, vectors = np.linalg.eig(np.array([[float(v.mid()) for v in row] for row in K.tolist()]))
+def components(cells, n: int) -> list[set[int]]:
+    """Rows that neurons link, in the order of the first neuron that sees them."""
+    groups: list[set[int]] = []
+    for c in cells:
+        if c.on:
+            mine = set(c.on)
+            linked = [g for g in groups if g & mine]
+            for g in linked[1:]:
+                groups.remove(g)
+                mine |= g
+            if linked:
+                linked[0] |= mine
+            else:
+                groups.append(mine)
+    return groups
+
+
+def _blocks(frozen: Frozen, eta: arb, forms) -> dict | None:
+    """Choices for each block under which the forms stay positive."""
+    K = frozen.kernel(eta)
+    blocks = []
+    for rows in components(frozen.state.cells, frozen.net.exact.n):
+        Q = [u for u in frozen.Q if any(u[i] for i in rows)]
+        matrix = arb_mat([[arb(v) for v in u] for u in Q])
+        square = [arb(dot(u, u)) for u in Q]
+        A = matrix * K * matrix.transpose()
+        k = len(Q)
+        here = arb_mat([[A[i, j] / square[i] for j in range(k)] for i in range(k)])
+        even = arb_mat([[A[i, j] / (square[i] * square[j]).sqrt() for j in range(k)] for i in range(k)])
+        kappa = _least(even)
+        if kappa is None:
+            return None
+        blocks.append(_with_cone(Block(Q, here, [inner(u, frozen.gt) / s for u, s in zip(Q, square)], kappa)))
+    if not all(stays_positive(row, blocks) for row in forms):
+        return None
+    named = [{"kappa": _short(b.kappa), "C": b.digits, "level": b.level, "gamma": b.gamma} for b in blocks]
+    return {"blocks": named}
+
+
+def _with_cone(block: Block) -> Block:
+    """The same with the narrowest cone tried that is invariant and holds g~; without one where none is."""
+    k = len(block.c)
+    values, vectors = np.linalg.eig(np.array([[float(v.mid()) for v in row] for row in block.K.tolist()]))
     order = np.argsort(values.real)
-    C = vectors.real[:, order]
-    level = float(values.real[order[1]]) if k > 1 else 1.0
-    along = np.linalg.solve(C, np.array([float(v.mid()) / float(length(c)) for v in c]))
-    if along[0] < 0:
+    C, size = vectors.real[:, order], float(length(block.c))
+    if size == 0 or not np.all(np.isfinite(C)):
+        return block
+    if np.linalg.solve(C, np.array([float(v.mid()) / size for v in block.c]))[0] < 0:
         C[:, 0] = -C[:, 0]
     digits = [[words(rational(float(f"{v:.15g}"))) for v in row] for row in C]
-    for share in (0.99, 0.9, 0.7, 0.5):
-        least = words(rational(float(f"{share * level:.6g}")))
-        for gamma in ("0.001", "0.003", "0.01", "0.03", "0.1", "0.2", "0.3", "0.5", "0.8"):
-            if cone_holds(K, c, frozen.Q, forms, digits, least, gamma):
-                return {"C": digits, "level": least, "gamma": gamma}
-    return None
+    second = float(values.real[order[1]]) if k > 1 else 1.0
+    for gamma in ("0.001", "0.003", "0.01", "0.03", "0.1", "0.2", "0.3", "0.5", "0.8"):
+        for share in (0.99, 0.9, 0.7, 0.5):
+            level = words(rational(float(f"{share * second:.6g}")))
+            found = replace(block, digits=digits, level=level, gamma=gamma)
+            if found.cone() is not None:
+                return found
+    return block
 
 
-def cone_holds(K, c, Q, forms, digits, least: str, gamma: str) -> bool:
-    """The hypotheses of the invariant cone."""
-    C = arb_mat([[arb(rational(v)) for v in row] for row in digits])
-    gamma_, least_ = arb(rational(gamma)), arb(rational(least))
-    k = C.nrows()
-    try:
-        inverse = C.inv()
-    except ZeroDivisionError:
-        return False
-    B = inverse * K * C
-    at = inverse * arb_mat([[v] for v in c])
-    p, z = at[0, 0], length([at[i, 0] for i in range(1, k)])
-    if not (p > 0 and gamma_ * p > z):
-        return False
-    b, down = length([B[0, i] for i in range(1, k)]), length([B[i, 0] for i in range(1, k)])
-    if k > 1:
-        M = arb_mat([[B[i, j] for j in range(1, k)] for i in range(1, k)])
-        if not positive(M, least_) or not (least_ - B[0, 0]) * gamma_ > down + b * gamma_**2:
-            return False
-    for row in forms:
-        r = [inner([dot(row, u) for u in Q], [C[i, j] for i in range(k)]) for j in range(k)]
-        if not r[0] > gamma_ * length(r[1:]):
-            return False
-    return True
+def stays_positive(row, blocks: list[Block]) -> bool:
+    """Every part positive, or one that is, and that outweighs the others now and decays more slowly than they do."""
+    parts = [(b, *b.parts(row)) for b in blocks if any(dot(row, u) for u in b.Q)]
+    rest = [(b, along) for b, least, along in parts if least is None or not least > 0]
+    if not rest:
+        return True
+    weight = sum((along * b.size() for b, along in rest), arb(0))
+    for b, least, _ in parts:
+        if least is not None and least > 0:
+            p, fastest, _ = b.cone()
+            if least * p > weight and all(o.kappa > fastest for o, _ in rest):
+                return True
+    return False
 
 
 # Orthogonal rows ------------------------------------------------------------------------------------------------------

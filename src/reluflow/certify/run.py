@@ -68,7 +68,7 @@ class Run:
         first = min((r for _, r, _ in due), key=_mid)
         last = max((r for _, r, _ in due), key=_mid)
         width = max((up(w.error / slope) for w, _, slope in due), key=_mid)
-        width = WIDE * width + arb(2) ** -(3 * ctx.prec // 4)
+        width = WIDE * width + arb(2) ** -(ctx.prec - 8)
         h, t = arb(now.h), arb(now.state.t)
         lo, hi = t + (first - width) * h, t + (last + width) * h
         places = max(6, int(float(-(width * h).log() / arb(10).log())) + 2)

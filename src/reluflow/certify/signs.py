@@ -80,22 +80,14 @@ def _centred(watch: Watch, lo: fmpq, hi: fmpq, q: arb_poly, depth: int):
 
 
 def root(watch: Watch, lo: fmpq, hi: fmpq) -> tuple[arb, arb]:
-    """Where a falling polynomial meets 0, on midpoints, and its slope there: Newton, kept inside."""
+    """Where a polynomial that falls on [lo, hi] meets 0, on midpoints, and its slope there: Newton, kept inside."""
     a, b = arb(lo).mid(), arb(hi).mid()
-    s = (a + b).mid() / 2
+    s = ((a + b) / 2).mid()
     for _ in range(200):
-        value, slope = watch.q(s).mid(), watch.dq(s).mid()
-        if value > 0:
-            a = s
-        else:
-            b = s
-        new = (s - value / slope).mid() if slope != 0 else s
-        if not (a <= new <= b):
-            new = ((a + b) / 2).mid()
-        if abs(new - s) <= abs(s) * arb(2) ** -(8 * 512) or new == s:
-            break
-        small = abs(new - s) * abs(slope) < watch.error / 64
+        slope = watch.dq(s).mid()
+        new = min(max((s - watch.q(s).mid() / slope).mid(), a), b)
+        near = abs(new - s) * abs(slope) < watch.error / 64
         s = new
-        if small:
+        if near:
             break
     return s, watch.dq(s).mid()
