@@ -22,7 +22,7 @@ from operator import mul
 from pathlib import Path
 
 try:
-    from flint import arb, arb_mat, arb_poly, ctx, fmpq
+    from flint import arb, arb_mat, arb_poly, arb_series, ctx, fmpq
 except ImportError as error:
     raise ImportError("Certificates need python-flint: install `reluflow[precise]`.") from error
 
@@ -63,6 +63,7 @@ def _check(content: dict) -> list[str]:
     flow.go(Fraction(end["t"]))
     report.append(f"no other events up to t = {end['t']}")
     if "limit" in content:
+        demand(not flow.logistic, "Limits are those of the square loss.")
         report.append({"kernel": kernel_limit, "orthogonal": orthogonal_limit}[end["theorem"]](flow, end))
     else:
         report.append(flow.values(end))
@@ -138,6 +139,20 @@ def size(values) -> arb:
     return sum((v.abs_upper() ** 2 for v in values), arb(0)).sqrt().abs_upper()
 
 
+def sigmoid(v, terms):
+    """1/(1 + e^v) along a polynomial v on [0, 1]: a polynomial Z, and a bound of the error by its equation.
+
+    S' = -v' S (1 - S) and Z' = -v' Z (1 - Z) + eta give |S - Z|' <= |v'| |1 - S - Z| |S - Z| + |eta|.
+    """
+    cap, ctx.cap = ctx.cap, terms
+    Z = arb_poly([c.mid() for c in (1 / (1 + arb_series(v.coeffs()[:terms], terms).exp())).coeffs()])
+    ctx.cap = cap
+    eta = size([sum(map(abs, (Z.derivative() + v.derivative() * (Z - Z * Z)).coeffs()), arb(0))])
+    start = (1 / (1 + v(0).exp()) - Z(0)).abs_upper()
+    rate = v.derivative()(UNIT).abs_upper() * (1 + (1 - Z(UNIT)).abs_upper())
+    return Z, ((start + eta) * rate.exp()).upper()
+
+
 def root(q) -> Fraction | None:
     """Where the middle of a polynomial falls to 0 in [0, 1], by halving."""
     lo, hi = Fraction(0), Fraction(1)
@@ -164,7 +179,9 @@ class Flow:
     def __init__(self, p):
         number = lambda rows: [[Fraction(v) for v in row] for row in rows]
         self.x, self.y, W, self.s = number(p["x"]), [Fraction(v) for v in p["y"]], number(p["w"]), list(p["s"])
-        demand(p["loss"] == "square" and all(s in (1, -1) for s in self.s), "Only the square loss is checked.")
+        self.logistic = p["loss"] == "logistic"
+        signs = all(s in (1, -1) for s in (*self.s, *(self.y if self.logistic else ())))
+        demand(signs and (self.logistic or p["loss"] == "square"), "Only square and logistic loss are checked.")
         self.n, self.d, self.m = len(self.x), len(self.x[0]), len(W)
         demand(len(self.y) == self.n and len(self.s) == self.m and len(W[0]) == self.d, "The shapes differ.")
         self.omega = Fraction(p["weight"])
@@ -200,8 +217,13 @@ class Flow:
                 row = [u - v for u, v in zip(p.seen[i], self.pattern[j].seen[i])]
                 here = (self.a[j] + arb(0, rho)) * form(row, [v + arb(0, rho) for v in self.w[j]])
                 f += here.union(arb(0))
-            out.append(ball(self.omega) * (ball(self.y[i]) - self.mu * f))
+            out.append(self.force(i, self.mu * f))
         return out
+
+    def force(self, i, f):
+        """-dL/df_i; it falls with f, at a rate between 0 and omega for both losses."""
+        y = ball(self.y[i])
+        return ball(self.omega) * (y / (1 + (y * f).exp()) if self.logistic else y - f)
 
     def u(self, j, i, rho):
         return form(self.x[i], self.w[j]) + arb(0, (self.long[i] * rho).upper())
@@ -235,7 +257,8 @@ class Flow:
                 for part in parts[1:]:
                     parts[0] = parts[0].union(part)
                 total[i] += parts[0]
-        return [-ball(self.omega) * self.mu * v for v in total]
+        bend = [s * (1 - s) if self.logistic else arb(1) for s in (ball(y / self.omega) * v for y, v in zip(self.y, g))]
+        return [-ball(self.omega) * self.mu * b * v for b, v in zip(bend, total)]
 
     # Between windows
 
@@ -272,13 +295,23 @@ class Flow:
         moving = [j for j in range(self.m) if self.pattern[j].on]
         seen = [[[ball(v) for v in row] for row in p.seen] for p in self.pattern]
         D = [[[] for _ in axes] for _ in range(self.m)]
+        f, share = [[[] for _ in range(self.n)] for _ in "fS"]
         term = lambda p, q, k: sum(map(mul, p[: k + 1], q[k::-1]), arb(0))
         for k in range(order):
             products = {j: [term(a[j], w[j][c], k) for c in axes] for j in moving}
             g = []
             for i in range(self.n):
-                f = sum((dot(seen[j][i], products[j]) for j in moving if i in self.pattern[j].on), arb(0))
-                g.append(omega * ((ball(self.y[i]) if k == 0 else 0) - mu * f))
+                f[i].append(mu * sum((dot(seen[j][i], products[j]) for j in moving if i in self.pattern[j].on), arb(0)))
+                if self.logistic and k:  # S' = -y f' S (1 - S), order by order
+                    y, S = ball(self.y[i]), share[i]
+                    inside = [term(S, [1 - S[0], *(-v for v in S[1:])], q) for q in range(k)]
+                    S.append(
+                        (-y / k * sum(((q + 1) * f[i][q + 1] * inside[k - 1 - q] for q in range(k)), arb(0))).mid()
+                    )
+                    g.append(omega * y * S[k])
+                else:
+                    g.append(self.force(i, f[i][0]) if k == 0 else -omega * f[i][k])
+                    share[i].append((g[i] * ball(self.y[i]) / omega).mid())
             for j in moving:
                 for c in axes:
                     D[j][c].append(sum((seen[j][i][c] * g[i] for i in self.pattern[j].on), arb(0)).mid())
@@ -288,7 +321,8 @@ class Flow:
         return w, a
 
     def curve(self, w, a, time):
-        """w, a, phi and g as polynomials over [0, 1], once per `time`."""
+        """w, a, phi and g as polynomials over [0, 1], and how far g may be from the truth along them."""
+        terms = max(map(len, a))
         scaled = lambda c: arb_poly([(v * time**k).mid() for k, v in enumerate(c)])
         w, a = [[scaled(c) for c in row] for row in w], [scaled(c) for c in a]
         phi = [arb_poly([0])] * self.n
@@ -296,19 +330,25 @@ class Flow:
             aw = [a[j] * v for v in w[j]] if p.on else []
             for i in p.on:
                 phi[i] = phi[i] + form(p.seen[i], aw)
-        return w, a, phi, [ball(self.omega) * (ball(y) - self.mu.mid() * f) for y, f in zip(self.y, phi)]
+        g, rough = [], []
+        for y, v in zip(self.y, phi):
+            f = self.mu.mid() * v
+            S, error = sigmoid(ball(y) * f, terms) if self.logistic else (ball(y) - f, arb(0))
+            g.append(ball(self.omega) * (ball(y) * S if self.logistic else S))
+            rough.append(ball(self.omega) * error)
+        return w, a, phi, g, rough
 
     def tube(self, w, a, h, skip):
         """The end of a step and its radius; None if the step is too long; `Wrong` if a sign is not proved."""
         time, axes = ball(h), range(self.d)
-        w, a, phi, g = self.curve(w, a, time)
+        w, a, phi, g, rough = self.curve(w, a, time)
         D = [self.pull(p, g) for p in self.pattern]
         defects = [w[j][c].derivative() - time * a[j] * D[j][c] for j in range(self.m) for c in axes]
         defects += [
             a[j].derivative() - time * sum((D[j][c] * w[j][c] for c in axes), arb_poly([0])) for j in range(self.m)
         ]
         norm = size([q(UNIT) for q in (*a, *(c for row in w for c in row))])
-        unsure = [self.mu.rad() * ball(self.omega) * f(UNIT).abs_upper() for f in phi]  # of g, as mu is not one number
+        unsure = [self.mu.rad() * ball(self.omega) * f(UNIT).abs_upper() + e for f, e in zip(phi, rough)]
         unknown = (time * norm * dot(unsure, self.long)).upper()
         delta = size([sum(map(abs, q.coeffs()), arb(0)) for q in defects]) + unknown
         if not delta - unknown <= self.r + norm * arb(2) ** -(ctx.prec - 8):  # a curve that bad would waste digits
@@ -402,7 +442,7 @@ class Flow:
     def narrow(self, end, changes):
         """Times between now and `end` around the zeros of what changes sign, as near as r allows; not yet a proof."""
         time = ball(end - self.t)
-        w, _, _, g = self.curve(*self.taylor(16), time)
+        w, _, _, g, _ = self.curve(*self.taylor(16), time)
         off = self.off(size([*self.a, *(v for row in self.w for v in row)]), self.r, [arb(0)] * self.n)
         lo, hi, room = Fraction(1), Fraction(0), Fraction(1, 2**ctx.prec)
         hits = {j for j, _, change in changes if change[0] in "10"}
@@ -466,6 +506,8 @@ class Flow:
                     [q.letters for q in fits] == [p.letters], f"Neuron {j} may do something else at datum {i} {where}."
                 )
                 crossed = set(new[j]) == {i} and p.letters[i] in "10"
+                if p.letters[i] in "10" and all(-self.s[j] * g[k] > 0 for k in touched - {i}):
+                    crossed = crossed or self.driven(old, i, -side, touched, g)
             else:
                 demand(len(new[j]) == 1, f"Neuron {j} is released from several boundaries {where}.")
                 (i,) = new[j]
@@ -495,6 +537,15 @@ class Flow:
                 idle = not any(rate) if letter == "r" else any(p.nu[i])
                 good = idle and all(form(row, g) > 0 for row in p.keeps(i).values())
             if not good:
+                return False
+        return True
+
+    def driven(self, p, i, side, touched, g) -> bool:
+        """Whether row i is crossed to `side` whatever the bits of the touched rows are: its rate is linear in them."""
+        for bits in product((0, 1), repeat=len(touched)):
+            on = {k for k in p.on if k not in touched} | {k for k, bit in zip(touched, bits) if bit}
+            rate = [side * p.s * dot(self.x[k], self.x[i]) if k in on else 0 for k in range(self.n)]
+            if not form(rate, g) > 0:
                 return False
         return True
 
@@ -528,8 +579,14 @@ class Flow:
 
     def values(self, end) -> str:
         norm = size([*self.a, *(v for w in self.w for v in w)])
-        f = [(ball(y) - g / ball(self.omega)) for y, g in zip(self.y, self.g(self.r))]
-        loss = ball(self.omega) / 2 * sum(((v - ball(y)) ** 2 for v, y in zip(f, self.y)), arb(0))
+        f = []
+        for y, g in zip(self.y, self.g(self.r)):  # from the force back to the output
+            share = g / ball(self.omega)
+            f.append(ball(y) * (1 / (ball(y) * share) - 1).log() if self.logistic else ball(y) - share)
+        each = [
+            (1 + (-ball(y) * v).exp()).log() if self.logistic else (v - ball(y)) ** 2 / 2 for v, y in zip(f, self.y)
+        ]
+        loss = ball(self.omega) * sum(each, arb(0))
         total = sum((v**2 for v in (*self.a, *(c for w in self.w for c in w))), arb(0)).sqrt() + arb(0, self.r)
         inside(end["norm2"], self.mu * total**2, "|theta|^2")
         inside(end["loss"], loss, "the loss")

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from benchmarks.certify import draws, general
 from tests.certify.draws import draw, named
 
 import reluflow as rf
@@ -54,6 +55,34 @@ def contained(problem, t1) -> None:
 def test_the_reference_lies_in_the_enclosures_of_three_problems():
     for _, problem in covered(3):
         contained(problem, 4)
+
+
+def logistic(problem: rf.Problem) -> rf.Problem:
+    return rf.Problem(rf.Data(problem.data.x, np.sign(problem.data.y)), problem.init, loss="logistic")
+
+
+def test_the_reference_lies_in_the_enclosures_of_a_logistic_loss():
+    problem = logistic(draw(3, 2, 4, 6))
+    contained(problem, 6)
+    found = rf.certify(problem, t1=6)
+    assert found.check()[-1].startswith("outputs, loss and norm")
+    with pytest.raises(rf.Refused, match="square loss alone"):
+        rf.certify(problem)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("number", [n for n, _ in covered(20)])
+def test_the_reference_lies_in_the_enclosures_of_logistic_losses(number):
+    contained(logistic(draw(3, 2, 3, number)), 12)
+
+
+def test_a_row_crossed_while_another_lets_go_is_unique_if_it_is_driven_across():
+    # Neuron 0 slides on datum 3 and crosses to the active side of datum 1, where s g > 0; that releases it from 3.
+    problem = next(general(draws(5, 3, 4)))
+    found = rf.certify(problem, t1=2)
+    together = [e for e in found.events if abs(e.t - 1.4064851) < 1e-6]
+    assert [(e.neuron, e.datum, e.change) for e in together] == [(0, 1, "01"), (0, 3, "s0")]
+    assert found.check()
 
 
 @pytest.mark.exhaustive

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-
-from reluflow.certify.decimals import ball, spoken
-from reluflow.certify.exact import rational, words
 
 KIND = "reluflow certificate"
 FORMAT = 1
@@ -122,6 +120,8 @@ class Certificate:
         return cls(content)
 
     def __str__(self) -> str:
+        from reluflow.certify.words import theorem
+
         return theorem(self.content, self.events)
 
     def __repr__(self) -> str:
@@ -132,101 +132,5 @@ class Certificate:
 
 def _around(lo: str, hi: str) -> tuple[float, float]:
     """Floats that contain a stored interval."""
-    b = ball((lo, hi))
-    down, up = float(b.lower()), float(b.upper())
+    down, up = float(Fraction(lo)), float(Fraction(hi))
     return math.nextafter(down, -math.inf), math.nextafter(up, math.inf)
-
-
-# Words ----------------------------------------------------------------------------------------------------------------
-
-
-def vector(row) -> str:
-    return "(" + ", ".join(row) + ")"
-
-
-def theorem(content: dict, events: list[Event]) -> str:
-    p = content["problem"]
-    lines = ["Theorem. " + _setting(p), "", *_data(p), "", "Then:"]
-    until = content["limit"]["t"] if "limit" in content else content["end"]["t"]
-    when = "for all t >= 0" if "limit" in content else f"on [0, {until}]"
-    each = ", for every such scale" if p["every_scale_below"] else ""
-    lines.append(f"(a) The flow has exactly one solution in Filippov's sense {when}{each}.")
-    forever = " and never again" if "limit" in content else ""
-    if events:
-        lines.append(
-            f"(b) Its activation pattern changes at exactly these {len(events)} events up to t = {until}{forever} "
-            "(events of one interval have no proved order):"
-        )
-        lines += [f"    t in {spoken((e.start, e.end), 14)}: {e}" for e in events]
-    else:
-        lines.append(f"(b) Its activation pattern never changes up to t = {until}{forever}.")
-    lines += _limit(content["limit"], p) if "limit" in content else _finite(content["end"])
-    if "rival" in content:
-        lines += _rival(content["rival"])
-    return "\n".join(lines)
-
-
-def _setting(p) -> str:
-    m, n, d = len(p["w"]), len(p["x"]), len(p["x"][0])
-    loss = {
-        "square": f"L = {p['weight']} sum_i (f(x_i) - y_i)^2 / 2",
-        "logistic": f"L = {p['weight']} sum_i log(1 + exp(-y_i f(x_i)))",
-    }[p["loss"]]
-    scale = "for any scale 0 < eps <= e^{ls}" if p["every_scale_below"] else "with eps = e^{ls}"
-    return (
-        f"Let f(x) = sum_j a_j max(<w_j, x>, 0) have m = {m} neurons on n = {n} data in dimension d = {d}, and let "
-        f"(w, a) follow the gradient flow of {loss} from w_j(0) = eps W_j, a_j(0) = s_j |w_j(0)|, "
-        + scale.replace("{ls}", p["log_scale"] if p["log_scale"][0] != "-" else f"({p['log_scale']})")
-        + ". All numbers are exact."
-    )
-
-
-def _data(p) -> list[str]:
-    rows = [f"    x_{i} = {vector(x)}, y_{i} = {y}" for i, (x, y) in enumerate(zip(p["x"], p["y"]))]
-    return rows + [f"    W_{j} = {vector(w)}, s_{j} = {s:+d}" for j, (w, s) in enumerate(zip(p["w"], p["s"]))]
-
-
-def _limit(limit, p) -> list[str]:
-    alive = ", ".join(map(str, limit["alive"])) or "none"
-    lines = [
-        f"(c) It converges: f(x_i) -> {vector(limit['outputs'])} and L -> {limit['loss']}; the neurons active on some "
-        f"datum from t = {limit['t']} on are {alive}."
-    ]
-    if "excess" in limit and p["every_scale_below"]:
-        lines.append(
-            f"(d) |theta|^2 = sum_j |w_j|^2 + a_j^2 -> {_base(limit, p)} + c eps^2 with c in {spoken(limit['excess'])}."
-        )
-    else:
-        lines.append(f"(d) |theta|^2 = sum_j |w_j|^2 + a_j^2 tends to a number in {spoken(limit['norm2'])}.")
-    if "rate" in limit:
-        lines.append(
-            f"(e) After t = {limit['t']} the distance of (f(x_i)) from its limit is at most its value then times "
-            f"exp(-{limit['rate']} (t - {limit['t']}))."
-        )
-    return lines
-
-
-def _base(limit, p) -> str:
-    """The part of |theta|^2 on orthogonal data that is free of the scale: 2 |y_i| / |x_i| of the rows fitted."""
-    parts = []
-    for x, y, f in zip(p["x"], p["y"], limit["outputs"]):
-        if rational(f) != 0:
-            square = sum((rational(v) ** 2 for v in x), rational(0))
-            parts.append(f"2 |{y}| / sqrt({words(square)})")
-    return " + ".join(parts) or "0"
-
-
-def _finite(end) -> list[str]:
-    outputs = ", ".join(spoken(v) for v in end["outputs"])
-    return [
-        f"(c) At t = {end['t']}: f(x_i) in {outputs}; L in {spoken(end['loss'])}; |theta|^2 in {spoken(end['norm2'])}."
-    ]
-
-
-def _rival(rival) -> list[str]:
-    rows = [f"    {s:+d} max(<{vector(v)}, x>, 0)" for v, s in zip(rival["v"], rival["s"])]
-    return [
-        "(f) The limit is not of minimum norm. This network, balanced, fits all data exactly, and its |theta|^2 is "
-        f"less by a number in {spoken(rival['gap'])}:",
-        *rows,
-    ]

@@ -23,6 +23,7 @@ from operator import mul
 from reluflow.certify._flint import arb, arb_poly, ctx, fmpq
 from reluflow.certify.cell import Cell
 from reluflow.certify.exact import Exact, dot
+from reluflow.certify.force import Series, along, force
 from reluflow.certify.refusal import Refused
 
 COARSE = 64  # bits for bounds, which need few
@@ -66,7 +67,8 @@ class Net:
         return [omega * up(self.mu) * size * (norm * r + r * r / 2) for size in self.size]
 
     def drive(self, phi: list[arb]) -> list[arb]:
-        return [arb(self.exact.weight) * (arb(y) - self.mu * v) for y, v in zip(self.exact.y, phi, strict=True)]
+        """g_i where phi_i are those."""
+        return force(self.exact, [self.mu * v for v in phi])
 
 
 @dataclass
@@ -154,7 +156,7 @@ class Product:
 
 def taylor(net: Net, state: State, order: int):
     """Taylor coefficients of the flow from the centre, rounded: they suggest a curve, the defect judges it."""
-    exact, mu, omega = net.exact, net.mu.mid(), arb(net.exact.weight)
+    exact, mu, series = net.exact, net.mu.mid(), Series(net.exact)
     moving = [j for j, c in enumerate(state.cells) if c.on]
     w = [[[v] for v in row] for row in state.w]
     a = [[v] for v in state.a]
@@ -171,11 +173,12 @@ def taylor(net: Net, state: State, order: int):
             for table in (aw, aD, Dw):
                 for product in table.values():
                     product.begin(k)
-        g = [omega * arb(y) if k == 0 else arb(0) for y in exact.y]
+        f = [arb(0)] * exact.n
         for j in moving:
             q = [aw[j, axis].at(k) for axis in axes]
             for i, row in xi[state.cells[j]].items():
-                g[i] = g[i] - omega * mu * sum(map(mul, row, q), arb(0))
+                f[i] += mu * sum(map(mul, row, q), arb(0))
+        g = series.next(f)
         for c, lists in pull.items():
             for axis in axes:
                 lists[axis].append(sum((g[i] * row[axis] for i, row in xi[c].items()), arb(0)).mid())
@@ -243,7 +246,7 @@ def tube(net: Net, state: State, h: fmpq, coefficients, growth: float = 16.0) ->
             q = [a[j] * v for v in w[j]]
             for i in c.on:
                 phi[i] = phi[i] + inner(c.xi[i], q)
-    g = [omega * arb(y) - (omega * mu) * v for y, v in zip(exact.y, phi, strict=True)]
+    g, rough = along(exact, [mu * v for v in phi], order)
     D = {
         c: [sum((arb(c.xi[i][k]) * g[i] for i in c.on), arb_poly([0])) for k in range(exact.d)]
         for c in dict.fromkeys(cells)
@@ -261,7 +264,7 @@ def tube(net: Net, state: State, h: fmpq, coefficients, growth: float = 16.0) ->
         if not defect <= 4 * state.r + norm * arb(2) ** -(precision - 8):  # a curve that bad would waste digits
             return None
         off = net.mu.rad() * omega
-        parameter = [off * up(v(whole)) for v in phi]
+        parameter = [up(off * up(v(whole)) + e) for v, e in zip(phi, rough, strict=True)]
         defect += up(h_ * norm * sum(map(mul, parameter, net.size), arb(0)))
         R = upper(arb(growth) * (state.r + defect))
         norm = upper(norm + R)

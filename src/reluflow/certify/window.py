@@ -8,7 +8,8 @@ before or after its event, each neuron has: a ball of radius rho around the cent
     after:    rows that are on, off or slid in the new pattern obey the strict conditions of Filippov's definition.
 
 Uniqueness: every touched row has s g_i < 0 (the field is one-sidedly Lipschitz there), or the row is only crossed, V_i
-having one strict sign with its bit on and off while all other touched rows stay what they are.
+having one strict sign with its bit on and off while all other touched rows stay what they are, or for all bits of the
+touched rows, of which the others have s g < 0.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from reluflow.certify._flint import arb, fmpq, fmpq_mat
 from reluflow.certify.cell import Cell, cell
 from reluflow.certify.enclosure import Net, State, inner, length, rounded, up, upper
 from reluflow.certify.exact import dot
+from reluflow.certify.force import curvature
 from reluflow.certify.refusal import Refused
 
 KINDS = {("0", "1"): "on", ("1", "0"): "off", ("1", "r"): "off", ("1", "s"): "slide", ("0", "s"): "slide",
@@ -92,7 +94,8 @@ class Box:
         for j, cells in enumerate(patterns):
             for i in range(exact.n):
                 total[i] += _hull([self._share(j, i, c) for c in cells])
-        return [-arb(exact.weight) * self.net.mu * v for v in total]
+        bend = curvature(exact, self.g)
+        return [-arb(exact.weight) * self.net.mu * c * v for c, v in zip(bend, total, strict=True)]
 
     def _share(self, j: int, i: int, c: Cell) -> arb:
         if i not in c.on:
@@ -246,7 +249,10 @@ def _proved(net, state, box: Box, due: Due, new: Cell, time: arb, drift, width) 
         if not all(_fits(box, new, k) for k in touched):
             raise Refused(f"What neuron {j} does at the boundary of datum {i} is not decided over its window.", t)
         crossed = _changed(old, new) == {i} and new.states[i] in "10"
-        if not crossed and not all(-s * box.g[k] > 0 for k in touched):
+        attracting = {k for k in touched if -s * box.g[k] > 0}
+        if not (
+            crossed or attracting == touched or (attracting | {i} == touched and _driven(box, old, new, i, touched))
+        ):
             raise Refused(f"Uniqueness at the boundary of datum {i} is not proved for neuron {j}.", t)
     else:
         row = old.stays(i)[due.kind]
@@ -261,6 +267,19 @@ def _proved(net, state, box: Box, due: Due, new: Cell, time: arb, drift, width) 
         if not all(-s * box.g[k] > 0 for k in touched):
             raise Refused(f"Uniqueness at the release from datum {i} is not proved for neuron {j}.", t)
     return [Event(state.t, state.t + width, j, k, old.states[k], new.states[k]) for k in sorted(_changed(old, new))]
+
+
+def _driven(box: Box, old: Cell, new: Cell, i: int, touched: set[int]) -> bool:
+    """Whether row i is crossed whatever the bits of the touched rows are: V_i is linear in them, so corners decide."""
+    side = {"1": 1, "0": -1}.get(new.states[i])
+    if side is None:
+        return False
+    for bits in product((False, True), repeat=len(touched)):
+        on = {k for k in old.on if k not in touched} | {k for k, bit in zip(sorted(touched), bits) if bit}
+        row = old.row({k: side * old.s * dot(old.x[k], old.x[i]) for k in on})
+        if not box.form(row) > 0:
+            return False
+    return True
 
 
 def _moved(net, state, past, box: Box, after, time, events) -> State:
