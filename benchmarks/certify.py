@@ -74,11 +74,12 @@ def table() -> None:
         row(5, 3, m, 20.0)
     for n in (2, 4, 6):
         row(n, 3, 6, 20.0)
-    for t1 in (5.0, 80.0, 320.0):
+    for t1 in (5.0, 20.0, 80.0):
         row(3, 2, 5, t1)
     row(3, 2, 5, None)
-    row(6, 4, 12, 20.0, count=1)
-    row(8, 4, 16, 10.0, count=1)
+    row(6, 4, 12, 10.0, count=2)
+    row(8, 4, 16, 5.0, count=2)
+    row(10, 4, 20, 2.0, count=2)
 
 
 def count_draws(number: int = 168) -> None:

@@ -445,6 +445,7 @@ class Flow:
         w, _, _, g, _ = self.curve(*self.taylor(16), time)
         off = self.off(size([*self.a, *(v for row in self.w for v in row)]), self.r, [arb(0)] * self.n)
         lo, hi, room = Fraction(1), Fraction(0), Fraction(1, 2**ctx.prec)
+        demand(all(j in range(self.m) and i in range(self.n) for j, i, _ in changes), "No such neuron or datum.")
         hits = {j for j, _, change in changes if change[0] in "10"}
         for j, i, change in changes:
             p = self.pattern[j]
@@ -468,6 +469,7 @@ class Flow:
         demand(end > self.t and changes, f"An empty window {where}.")
         time, new, first = ball(end - self.t), {}, {}
         for j, i, change in changes:
+            demand(j in range(self.m) and i in range(self.n), f"No neuron {j} or no datum {i} {where}.")
             p = self.pattern[j]
             demand(len(change) == 2 and change[0] == p.letters[i] != change[1], f"Neuron {j}, datum {i} is not "
                    f"{change[0]} {where}.")  # fmt: skip

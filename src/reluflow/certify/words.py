@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from reluflow.certify.decimals import spoken
 from reluflow.certify.exact import rational, words
+
+WIDTH = 92  # columns
 
 
 def vector(row) -> str:
@@ -29,7 +33,14 @@ def theorem(content: dict, events: list) -> str:
     lines += _limit(content["limit"], p) if "limit" in content else _finite(content["end"])
     if "rival" in content:
         lines += _rival(content["rival"])
-    return "\n".join(lines)
+    return "\n".join(_wrapped(line) for line in lines)
+
+
+def _wrapped(line: str) -> str:
+    """A line of at most WIDTH columns, its continuation indented; long numbers are left whole."""
+    start = line[: len(line) - len(line.lstrip())]
+    after = start + ("    " if start or line.startswith("(") else "")
+    return textwrap.fill(line, WIDTH, subsequent_indent=after, break_long_words=False, break_on_hyphens=False)
 
 
 def _setting(p) -> str:
