@@ -34,6 +34,9 @@ _NAMES = {
     "Report": "claim",
     "check": "checking",
     "checks": "checking",
+    "certify": "certify",
+    "Certificate": "certify",
+    "Refused": "certify",
     "sweep": "sweep",
     "solve_many": "many",
     "from_torch": "torch",
@@ -55,6 +58,9 @@ if TYPE_CHECKING:
     from reluflow import population as population
     from reluflow import single as single
     from reluflow import torch as torch
+    from reluflow.certify import Certificate as Certificate
+    from reluflow.certify import Refused as Refused
+    from reluflow.certify import certify as certify
     from reluflow.checking import check as check
     from reluflow.checking import checks as checks
     from reluflow.claim import Claim as Claim
