@@ -32,6 +32,7 @@ _NAMES = {
     "Claim": "claim",
     "Report": "claim",
     "check": "checking",
+    "checker": "checking",
     "checks": "checking",
     "sweep": "sweep",
     "solve_many": "many",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from reluflow import single as single
     from reluflow import torch as torch
     from reluflow.checking import check as check
+    from reluflow.checking import checker as checker
     from reluflow.checking import checks as checks
     from reluflow.claim import Claim as Claim
     from reluflow.claim import Report as Report

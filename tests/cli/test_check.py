@@ -107,16 +107,33 @@ def test_the_printed_form_and_generators_are_reached(here, capsys):
 def test_a_whole_paper_is_judged_at_once(here, capsys):
     rf.Experiment.from_toml("my.toml").run().save("run")
     assert reluflow("check", "min2024", "run", "--json") == 0
-    reports = json.loads(capsys.readouterr().out)
-    assert {r["name"] for r in reports} == {c.name for c in rf.checks("min2024")}
+    found = json.loads(capsys.readouterr().out)
+    judged, left = {r["name"] for r in found["reports"]}, {r["name"] for r in found["left_out"]}
+    assert judged | left == {c.name for c in rf.checks("min2024")}
+    assert left == {c.name for c in rf.checks("min2024") if c.needs == "nothing"}
+    assert reluflow("check", "lee2023", "run") == 0
+    text = said(capsys)
+    assert "lee2023.theorem3_2 left out: lee2023.theorem3_2 needs a run of rf.single.solve, got Solution" in text
+    assert "lee2023.lemma2_1 left out: it is about no run or data" in text
+    assert "0 of 24 checks apply: no claim." in text
+
+
+def test_an_unfinished_run_is_told_how_long_it_must_be(here, capsys):
+    rf.data.orthogonally_separable(6, 5, 0.64, seed=0).to_csv("good.csv")
+    short = ("--data", "good.csv", "--set", "init.log_scale=-4300", "--set", "solve.log_t1=-1.6")
+    assert reluflow("check", "min2024.theorem1", *short) == 0
+    text = said(capsys)
+    assert "0 violated" not in text
+    assert "violated" not in text.replace("not violated", "")
+    assert "unfinished: a run up to t1 = " in text
 
 
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
         (["min2024.lemma99"], '"min2024.lemma99" is not a check: did you mean'),
-        (["min2024.lemma3"], "min2024.lemma3 needs something to be judged on, got nothing"),
-        (["min2024.lemma3", "none"], "`none` must be a run folder or an experiment TOML, got nothing there"),
+        (["min2024.lemma3"], "min2024.lemma3 needs a subject: give a run folder"),
+        (["min2024.lemma3", "none"], "File not found: none. Give a run folder or an experiment TOML"),
         (["min2024.lemma3", "my.toml", "--data", "bad.csv"], "takes RUN or `--data`, not both"),
         (["min2024.lemma3", "my.toml", "--form", "printed"], '`form` must be "corrected" for min2024.lemma3'),
         (["min2024.lemma3", "--data", "bad.csv", "--set", "init.widht=3"], "`init.widht` is not an argument"),
@@ -132,7 +149,7 @@ def test_mistakes_are_one_sentence(here, capsys, arguments, sentence):
 def test_settings_of_a_saved_run_cannot_be_changed(here, capsys):
     rf.Experiment.from_toml("my.toml").run().save("run")
     assert reluflow("check", "min2024.lemma3", "run", "--set", "init.seed=3") == 2
-    assert "a saved run, which is what it is" in capsys.readouterr().err
+    assert "a saved run, which cannot be changed" in capsys.readouterr().err
 
 
 def test_a_descent_is_told_what_a_flow_check_needs(here, capsys):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from reluflow.papers._kept import kept
 from reluflow.papers.min2024 import _constants, _standard
-from reluflow.papers.min2024._run import as_run
+from reluflow.papers.min2024._run import Run, as_run
 
 OWN = ("six", "seven", "twelve")
 
@@ -22,7 +23,6 @@ def claim(report, words):
 def relabelled(sol, *, data=None, init=None, **options):
     """A run that pretends to be of another problem: a trajectory that breaks what the claims say of it."""
     fake = copy.copy(sol)
-    vars(fake).pop("_min2024", None)
     vars(fake).pop("_observed", None)
     parts = {k: v for k, v in (("data", data), ("init", init)) if v is not None}
     fake.problem = dataclasses.replace(sol.problem, **parts, **options)
@@ -79,9 +79,10 @@ def test_neurons_that_go_the_other_way_are_noticed():
 
 
 def test_a_loss_that_falls_too_slowly_is_noticed():
-    sol = _standard.SUBJECTS["six"]()
-    data = sol.problem.data
-    fast = relabelled(sol, data=rf.Data(1e5 * data.x, data.y))  # alpha is then 1e5 times what this run shows
+    fast = copy.copy(_standard.SUBJECTS["six"]())
+    run = Run(fast)
+    run.c = dataclasses.replace(run.c, alpha=1e5 * run.c.alpha)
+    kept(fast, ("min2024", "corrected"), lambda: run)
     for name in ("theorem1", "final_rate"):
         assert claim(rf.check(f"min2024.{name}", fast), "log of L(t) over").verdict == "violated"
 

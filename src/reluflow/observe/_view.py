@@ -168,7 +168,9 @@ class View:
 
 
 def view(sol, t=None, log_t=None) -> View:
-    """The View of a run's frames (kept as long as the run), or a fresh one at the times given."""
+    """The View of a run's frames (kept as long as the run), or a fresh one at the times given; a View is itself."""
+    if isinstance(sol, View):
+        return sol
     if t is not None or log_t is not None:
         return View(sol, t, log_t)
     if "_observed" not in vars(sol):
