@@ -26,6 +26,7 @@ class Tampered(Solution):
             self.problem = problem
         frames, marks = sol._frames, sol._checkpoints
         if last is not None:  # a run that was stopped there
+            self.outcome = rf.Outcome.REACHED
             frames = tuple(v[frames[0] <= last] for v in frames)
             marks = tuple(v[marks[0][:, 0] <= last] for v in marks)
         self._frames = self._made(frames[0], frames[1], frames[2])

@@ -23,7 +23,9 @@ def check(sol) -> Report:
     track = run_of(sol)
     const, early = track.const, track.const.limit.early
     off, predicted = sol.events["off"], early.events["off"]
-    count = Claim("crossings", len(off), "=", len(predicted), kind="limit")
+    last = float(np.max(predicted.t, initial=0.0))
+    missing = track.ends_before(last, "the last crossing") if len(off) < len(predicted) else ""
+    count = Claim("crossings", len(off), "=", len(predicted), kind="limit", missing=missing)
     claims = [count]
     if len(off) == len(predicted) and len(off):
         order = [np.lexsort((e.datum, e.neuron)) for e in (off, predicted)]
@@ -52,9 +54,13 @@ def check(sol) -> Report:
         j = int(np.argmax(over))
         text = "log|w_j| midway to the first exit, worst difference beyond what has not settled"
         claims.append(Claim(text, max(float(over[j]), 0.0), "=", 0.0, slack=slack, kind="limit", at=j))
+    elif half is not None and half > 0:
+        missing = track.ends_before(0.5 * half, "half the time to the first exit")
+        claims.append(Claim("log|w_j| midway to the first exit", np.nan, "=", 0.0, kind="limit", missing=missing))
     return Report(
         name="boursier2022.limit_alignment",
         hypotheses=hypotheses(const)[:1] + hypotheses(const)[5:8],
         claims=claims,
         constants={**const.numbers(), "last crossing": float(np.max(early.last, initial=0.0))},
+        until=max(last, 0.5 * half if half is not None and np.isfinite(half) else 0.0),
     )

@@ -13,7 +13,6 @@ the log of events. A claim about moments after the end of the run is unfinished:
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +23,7 @@ from reluflow.observe._witness import Witness
 from reluflow.observe.membership import members
 from reluflow.observe.paths import Visit, moments, visits
 from reluflow.papers._kept import kept
+from reluflow.papers._unfinished import ends_before, so_far
 from reluflow.papers.min2024._constants import constants
 
 LEVEL = 0.25  # of max |f|, in the definition of t2
@@ -64,9 +64,7 @@ class Run:
 
     def ends_before(self, until: float, what: str) -> str:
         """What is missing where the run ends before theory's time `until`, called `what`; empty where it does not."""
-        if not self.t_end < until:
-            return ""
-        return f"the run ends at t = {self.t_end:.6g}, before {what} = {until:.6g}"
+        return ends_before(self.t_end, until, what)
 
     def own_time(self, until: float) -> float:
         """Theory's time in the run's own."""
@@ -263,11 +261,6 @@ def hypothesis(name: str, problem, c, run: Run | None = None) -> Claim:
 def as_run(sol, form: str = "corrected") -> Run:
     """The Run of a Solution, made once while it is one of the last few judged."""
     return kept(sol, ("min2024", form), lambda: Run(sol, form))
-
-
-def so_far(claim: Claim, missing: str) -> Claim:
-    """A claim about a largest or smallest value: unfinished where moments are missing, unless violated already."""
-    return replace(claim, missing=missing) if missing and claim.verdict != "violated" else claim
 
 
 def worst(values: np.ndarray, low: bool = False) -> tuple[float, tuple[int, ...]]:
