@@ -48,10 +48,10 @@ def patterns(sol) -> list[list[Visit]]:
 def moments(sol) -> np.ndarray:
     """The run's frames, its events, and a moment between any two events: no pattern lasts from one to the next.
 
-    An event is looked at four roundings late: a time that goes through the run's clock and back may be one early, and
-    the pattern then is still the old one.
+    An event is looked at a relative 1e-12 late: a time that goes through the run's clock, with others before it, comes
+    back some roundings early, and the pattern then is still the old one.
     """
-    events = np.unique(sol.events.t) * (1.0 + 4.0 * np.finfo(float).eps)
+    events = np.unique(sol.events.t) * (1.0 + 1e-12)
     events = events[events <= sol.t[-1]]
     found = np.unique(np.concatenate([[0.0], sol.t, events, 0.5 * (events[1:] + events[:-1])]))
     return found[np.isfinite(found)]

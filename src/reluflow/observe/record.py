@@ -11,12 +11,13 @@ import weakref
 import numpy as np
 
 from reluflow.claim import Claim
-from reluflow.observe._view import log_abs
+from reluflow.observe._view import View, log_abs
 from reluflow.observe._witness import EPS, Witness, direction_tolerance
 
 ON, OFF, SLIDE = ("on", "release_on"), ("off", "release_off"), ("slide",)
 MOMENTS = 8  # at which the motion is compared with the equations
 MOST = 20_000_000  # bits looked at: frames are thinned beyond
+NEAR = 1e-9  # of log t: two times closer than this are one
 WINDOW = 1e-2  # of the fastest time scale: the half width of a difference
 
 _known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -25,9 +26,10 @@ _known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 def consistency(sol) -> list[Claim]:
     """Claims that the record of a run (a Solution) does not contradict itself; found once for each run.
 
-    "log and weights agree": at every frame the sign of <w_j, x_i> is what the initial pattern and the events up to then
-    say, pairs within the accuracy of a direction left out. "outputs and weights agree". "The run starts from the
-    problem's weights". "The motion is that of the equations": w_j' = a_j D_j by differences at a few moments.
+    "log and weights agree": at every frame the sign of <w_j, x_i> is what the initial pattern and the events up to
+    then say; for pairs within the accuracy of a direction, the bit of the state is. "outputs and weights agree". "The
+    run starts from the problem's weights". "The motion is that of the equations": w_j' = a_j D_j by differences at a
+    few moments.
     """
     if sol not in _known:
         _known[sol] = [_log(sol), _outputs(sol), _start(sol), _motion(sol)]
@@ -53,16 +55,22 @@ def _log(sol) -> Claim:
     about = about[np.argsort(events.log_t[about], kind="stable")]
     on, slid = sol.initial_bits >= 1.0, np.zeros((sol.problem.init.width, sol.problem.data.n), bool)
     turned = np.isin(kind, ON)
+    last = np.full(on.shape, -np.inf)
     wrong, first, done = 0, None, 0
     for k, log_t in enumerate(seen.log_t):
-        while done < len(about) and events.log_t[about[done]] <= log_t:
+        while done < len(about) and events.log_t[about[done]] <= log_t + NEAR:
             e = about[done]
             on[events.neuron[e], events.datum[e]] = turned[e]
             slid[events.neuron[e], events.datum[e]] = kind[e] == "slide"
+            last[events.neuron[e], events.datum[e]] = events.log_t[e]
             done += 1
         cos = seen.cosines_of(slice(k, k + 1))[0]
         clear = np.abs(cos) > seen.tol
+        # Where no sign tells, the state's own bit must be what the log says, but at the very moment of an event.
+        resting = ~clear & ~slid & (log_t > last + 2 * NEAR)
         apart = clear & np.where(slid, np.abs(cos) > 1e3 * seen.tol, (cos > 0) != on)
+        if np.any(resting):
+            apart |= resting & ((View.bits_of(seen, slice(k, k + 1))[0] >= 1.0) != on)
         wrong += int(np.sum(apart))
         if first is None and np.any(apart):
             j, i = np.argwhere(apart)[0]

@@ -72,6 +72,11 @@ class Track:
             return ""
         return ends_before(self.end, until, what)
 
+    @cached_property
+    def log_loss(self) -> np.ndarray:
+        """log L at the frames, from the weights and the problem's labels."""
+        return Witness(self.sol).log_loss
+
     @property
     def unfit(self) -> str:
         """What is missing where the run ends before both classes are fitted: the loss is still 1e-3 of the first.
@@ -79,7 +84,7 @@ class Track:
         By Section 4.3 of the handbook the last saddle is left by the time of its half fit, and the loss then falls at
         the rate of the smaller class at least.
         """
-        if self.sol.log_loss[-1] < self.sol.log_loss[0] + np.log(1e-3):
+        if self.log_loss[-1] < self.log_loss[0] + np.log(1e-3):
             return ""
         return self.ends_before(self.fitted, "the time by which both classes are fitted")
 

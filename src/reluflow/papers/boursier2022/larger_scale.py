@@ -24,7 +24,8 @@ def check(sol, slowest: float = 0.1, excess: float = 0.1) -> Report:
 
     track = run_of(sol)
     const = track.const
-    inside = (sol.loss < 0.9 * sol.loss[0]) & (sol.loss > 0.01 * sol.loss[0])
+    gone = track.log_loss - track.log_loss[0]
+    inside = (gone < np.log(0.9)) & (gone > np.log(0.01))
     t = sol.t[inside]
     rate, when = np.nan, None
     if len(t):
@@ -33,7 +34,7 @@ def check(sol, slowest: float = 0.1, excess: float = 0.1) -> Report:
         rate, when = float(np.min(ratio)), float(t[int(np.argmin(ratio))])
     state = track.at(track.end)
     total = float(np.sum(np.exp(2 * state.rho[0])) + np.sum(np.exp(2 * state.log_a[0])))
-    loss = float(np.exp(sol.log_loss[-1] - sol.log_loss[0]))
+    loss = float(np.exp(track.log_loss[-1] - track.log_loss[0]))
     wait = const.ell * (1 - 1 / const.r) / 2
     return Report(
         name="boursier2022.larger_scale",

@@ -27,8 +27,8 @@ def check(sol, form="corrected") -> Report:
     const: Constants = track.const
     limit = const.limit
     state = track.at(track.end)
-    loss = float(np.exp(sol.log_loss[-1]))
-    first = float(np.exp(sol.log_loss[0]))
+    loss = float(np.exp(track.log_loss[-1]))
+    first = float(np.exp(track.log_loss[0]))
     total = float(np.sum(np.exp(2 * state.rho[0])) + np.sum(np.exp(2 * state.log_a[0])))
     gone = float(track.u(state, np.flatnonzero(limit.exponent != 0))[0]) + _kept(track)
     exits, rates = [s.exit(const.ell) for s in limit.saddles], [s.rate or 1.0 for s in limit.saddles]

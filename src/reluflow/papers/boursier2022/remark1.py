@@ -24,7 +24,7 @@ def check(sol, form="corrected", start: float | None = None) -> Report:
     from reluflow import observe
 
     track = run_of(sol)
-    logs = sol.log_loss
+    logs = track.log_loss
     if start is None:
         low = np.flatnonzero(logs < logs[0] + np.log(1e-4))
         start = float(sol.t[low[0]]) if len(low) else np.inf

@@ -40,7 +40,7 @@ def check(sol) -> Report:
     angle = 1e-3
     groups = merged(sol, angle=angle, share=1e-6)
     line = 2 * float(np.linalg.norm(np.linalg.lstsq(data.x, data.y, rcond=None)[0]))
-    loss, missing = float(np.exp(sol.log_loss[-1])), track.unfit
+    loss, missing = float(np.exp(track.log_loss[-1])), track.unfit
     claims = [
         Claim("loss at the end", loss, "=", 0.0, slack=track.tol**2, kind="limit", missing=missing),
         Claim("kinks of the final function", len(groups), "=", 2, kind="limit", missing=missing),

@@ -30,9 +30,9 @@ def check(sol, deeper: tuple[float, ...] | None = None) -> Report:
 
     track = run_of(sol)
     const = track.const
-    loss0 = float(np.exp(sol.log_loss[0]))
+    loss0 = float(np.exp(track.log_loss[0]))
     ratio = float(observe.pl_ratio(track.witness(track.end)).values[0])
-    left = 2.0 * float(np.exp(0.5 * sol.log_loss[-1])) / np.sqrt(ratio) if ratio > 0 else np.inf
+    left = 2.0 * float(np.exp(0.5 * track.log_loss[-1])) / np.sqrt(ratio) if ratio > 0 else np.inf
     floor = track.tol**2 * max(1.0, loss0)
     ells, apart, excess = [], [], []
     for factor in (1.0, *(deeper or _deeper(track))):
@@ -46,7 +46,7 @@ def check(sol, deeper: tuple[float, ...] | None = None) -> Report:
     limit_note = ", ".join(f"{d:.3g} at 1e-{ell / np.log(10):.3g}" for d, ell in zip(apart, ells, strict=True))
     excess_note = ", ".join(f"{d:.3g} at 1e-{ell / np.log(10):.3g}" for d, ell in zip(excess, ells, strict=True))
     claims = [
-        Claim("loss at the end over the first", np.exp(sol.log_loss[-1]) / loss0, "<=", floor / loss0, kind="limit"),
+        Claim("loss at the end over the first", np.exp(track.log_loss[-1]) / loss0, "<=", floor / loss0, kind="limit"),
         Claim("how far the flow can still go, 2 sqrt(L/ratio)", left, "<=", track.tol * 10, kind="limit"),
         Claim(
             "|theta - theta*| falls with lambda, to less than half",
