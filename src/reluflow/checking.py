@@ -147,7 +147,8 @@ def check(name: str | Callable, subject=None, *, form: str | None = None, **opti
     arguments = () if module.needs == "nothing" else (_reduce(name, module.needs, subject),)
     from reluflow.solve import whole_runs
 
-    with whole_runs():
+    # What is not defined on a subject becomes NaN, and its claim unmeasured.
+    with whole_runs(), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         report = module.check(*arguments, **options)
         record = _record(arguments[0]) if arguments else ()
     return replace(report, title=report.title or _title(module), record=record)
