@@ -9,7 +9,7 @@ from reluflow._lazy import lazily
 __version__ = "0.1.0"
 
 # Public names and where they live; each is imported when first used, so that `import reluflow` is fast.
-_MODULES = ("data", "init", "plot", "observe", "papers", "single", "deep", "bias", "torch")
+_MODULES = ("data", "init", "plot", "observe", "papers", "single", "population", "deep", "bias", "torch")
 _NAMES = {
     "Data": "data",
     "Params": "init",
@@ -33,7 +33,11 @@ _NAMES = {
     "Claim": "claim",
     "Report": "claim",
     "check": "checking",
+    "checker": "checking",
     "checks": "checking",
+    "certify": "certify",
+    "Certificate": "certify",
+    "Refused": "certify",
     "sweep": "sweep",
     "solve_many": "many",
     "from_torch": "torch",
@@ -52,9 +56,14 @@ if TYPE_CHECKING:
     from reluflow import observe as observe
     from reluflow import papers as papers
     from reluflow import plot as plot
+    from reluflow import population as population
     from reluflow import single as single
     from reluflow import torch as torch
+    from reluflow.certify import Certificate as Certificate
+    from reluflow.certify import Refused as Refused
+    from reluflow.certify import certify as certify
     from reluflow.checking import check as check
+    from reluflow.checking import checker as checker
     from reluflow.checking import checks as checks
     from reluflow.claim import Claim as Claim
     from reluflow.claim import Report as Report

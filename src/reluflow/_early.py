@@ -171,7 +171,7 @@ def early_phase(problem: Problem) -> Early:
             break
         t = 2.0 * SETTLED / force * 4.0**k
         rows = frozen.go(t)
-        np.maximum.at(last, rows[:, 1].astype(int), clock_for(problem, None).times(rows[:, 0])[0])
+        np.maximum.at(last, rows[:, 1].astype(int), [m._time_of(clock) for clock in rows[:, 0]])
         D = frozen.pulls()
     else:
         raise RuntimeError("The early phase did not converge: a neuron keeps switching under a constant residual.")
@@ -189,7 +189,7 @@ def early_phase(problem: Problem) -> Early:
         again.go(end)
     with np.errstate(divide="ignore"):
         cosine = np.where(grows, np.sum(again.q * q, axis=1), 1.0)
-        log_amplitude = again.c - START + np.log1p(cosine) - np.log(2.0) - rate * end
+        log_amplitude = again.c - m.units.log_size - START + np.log1p(cosine) - np.log(2.0) - rate * end
     rows = np.concatenate(frozen.rows)
     events = Events.from_surfaces(rows, clock_for(problem, None).times, m.pk, m.coords.kept)
     sliding = np.zeros((m.m, m.coords.n), bool)
@@ -200,10 +200,10 @@ def early_phase(problem: Problem) -> Early:
         initial_bits=initial,
         bits=bits_of_data(m, bits[0]),
         sliding=sliding,
-        last=last,
+        last=m.units.to_time(last),
         dead=~moving,
         direction=m.coords.expand(q),
-        rate=rate,
+        rate=m.units.to_clock(rate),
         log_amplitude=log_amplitude,
     )
 

@@ -192,8 +192,12 @@ def compare(
     """Runs `problem` up to t1 by the flow and by the descent `method`, and finds where they separate.
 
     `points` common times, half of them equally spaced and half geometrically, are iterations of the descent; `tol`
-    times max(1, max |y|) is the difference of outputs that counts as separation. `step` is deprecated.
+    times max(1, max |y|) is the difference of outputs that counts as separation. `step` is deprecated. For an
+    `rf.population.Problem` give numbers of points in place of the method: its flow is compared with those on samples.
     """
+    with_samples = getattr(problem, "compared", None)
+    if with_samples is not None:
+        return with_samples(method, t1)
     tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
     points = whole("points", points, least=2, hint="the start and the end are always among them")
     if isinstance(method, int | float):

@@ -17,6 +17,18 @@ class Outcome(Enum):
         "The run reached its event limit: if neurons switch endlessly on nearly parallel data, merge those rows with "
         "`data.merged(angle=...)`, or raise `Limits(events=...)`."
     )
+    STORM = (
+        "Neurons switch without end at one instant, where the data are degenerate: merge nearly parallel rows with "
+        "`data.merged(angle=...)`, or change the start slightly."
+    )
+    CANCELLED = (
+        "The forces of conflicting labels cancel to rounding, and what is left of them no longer determines the flow; "
+        "results up to here are valid."
+    )
+    INACCURATE = (
+        "The loss and the dissipated energy disagree by more than a thousandth: the results are not accurate. Use a "
+        "smaller `rtol`, and please report the problem."
+    )
     TIME_LIMIT = "The run reached its time limit: raise `Limits(seconds=...)`, or use a smaller `t1`."
     STALLED = "The step size fell below the rounding error of t: use a larger `rtol`, or merge nearly parallel rows."
     NOT_FINITE = "Numbers overflowed: scale down the weights or the data, or use a smaller `step` in descent."

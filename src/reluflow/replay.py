@@ -72,9 +72,7 @@ class Replay:
 
     def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q (..., m, r), b (..., m) and c (..., m) of states (..., m (r + 2) + 1)."""
-        m, r = self._driver.m, self._driver.r
-        q, b, c = y[..., : m * r], y[..., m * r : m * r + m], y[..., m * r + m : m * r + 2 * m]
-        return q.reshape(*y.shape[:-1], m, r), b, c
+        return self._driver.split(y)
 
     def expand(self, q: np.ndarray) -> np.ndarray:
         """Rows (..., m, r) in the run's coordinates as rows (..., m, d) in the data's."""

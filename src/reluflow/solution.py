@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from reluflow.clock import Clock, clock_for
-from reluflow.drive.loop import Run
-from reluflow.drive.recorder import States
+from reluflow.drive.loop import Driver, Run
+from reluflow.drive.recorder import Costs, States
 from reluflow.events import Events
 from reluflow.init import Params
-from reluflow.methods import Descent, Method
+from reluflow.methods import Descent, Flow, Method
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.replay import Moments, Replay
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from reluflow.phases import Phases
 
 T = TypeVar("T")
+ENERGY_MOST = 1e-3  # energy error of a flow above which its outcome says so
 Times = float | list[float] | np.ndarray | None
 
 
@@ -48,6 +49,7 @@ class Stats:
     rtol: float
     energy_error: float  # |L(0) - L(t) - int |grad L|^2| / L(0)
     nearest_bifurcation: float  # smallest normalised distance of any decision on a surface from changing
+    nearest_place: tuple[float, int, int] | None = None  # its log t, neuron and datum (-1: the sign of a_j)
     regimes: dict = field(default_factory=dict)
     unrecorded: int = 0  # events of a descent or a stepped flow counted in `events` but not listed: memory is bounded
 
@@ -374,6 +376,23 @@ def end_text(sol: Solution) -> str:
     return f"{sol.t_end:.6g}" if np.isfinite(sol.t_end) else f"e^{sol.log_t_end:.6g}"
 
 
+def stop_text(sol: Solution) -> str:
+    """When a run stopped and, where neurons switch without end, which neuron and datum."""
+    place = sol.stats.nearest_place
+    if sol.outcome is Outcome.STORM and place is not None:
+        return f"{end_text(sol)}, neuron {place[1]}, datum {place[2]}"
+    return end_text(sol)
+
+
+def _place(costs: Costs, clock: Clock, driver: Driver) -> tuple[float, int, int] | None:
+    """When and where a run came nearest to a bifurcation, by log t, neuron and the first datum of the surface."""
+    if costs.place is None:
+        return None
+    at, neuron, surface = costs.place
+    data = np.flatnonzero(driver.pk.surf == surface)
+    return float(clock.times(at)[1]), neuron, int(driver.coords.kept[data[0]]) if len(data) else -1
+
+
 def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = None) -> Solution:
     """The Solution of a run that has ended; `times` are those its frames were asked for."""
     driver, tape, outcome, seconds, costs = run
@@ -384,7 +403,7 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
     seen = len(events) if costs.seen is None else costs.seen
     with np.errstate(over="ignore"):  # the loss of a run that overflowed
         first, last = np.exp(replay.look(checkpoints.rows([0, -1]))[1]).tolist()
-    spent = first - last - float(checkpoints.y[-1, -1])
+    spent = first - last - float(driver.energy(checkpoints.y[-1]))
     stats = Stats(
         steps=costs.steps,
         rejected=costs.rejected,
@@ -396,9 +415,12 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
         rtol=getattr(method, "rtol", float("nan")),
         energy_error=abs(spent) / first if first > 0 else abs(spent),
         nearest_bifurcation=costs.nearest,
+        nearest_place=_place(costs, clock, driver),
         regimes=costs.regimes,
         unrecorded=seen - len(events),
     )
+    if isinstance(method, Flow) and outcome.success and stats.energy_error > ENERGY_MOST:
+        outcome = Outcome.INACCURATE
     frames = checkpoints
     if times is not None and isinstance(method, Descent):
         frames = tape.frames()

@@ -15,7 +15,7 @@ from reluflow.drive.loop import Progress
 from reluflow.methods import Descent, Flow, Limits, Method, Save, SteppedFlow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.problem import Problem
-from reluflow.solution import Solution, end_text, recorded
+from reluflow.solution import Solution, recorded, stop_text
 
 
 @by_name
@@ -55,7 +55,7 @@ def solve(
     if stop.count > (outcome is Outcome.INTERRUPTED) or (outcome is Outcome.INTERRUPTED and _whole_runs.get()):
         raise KeyboardInterrupt
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
-        raise SolveError(sol, end_text(sol))
+        raise SolveError(sol, stop_text(sol))
     return sol
 
 
@@ -101,10 +101,10 @@ def end_clock(problem: Problem, t1: float | None, log_t1: float | None, method: 
             return float(clock.of_log(log_t1))
         if log_t1 > 700:
             raise ValueError(
-                f"`log_t1` must be <= 700 for the {problem.loss} loss, got {log_t1:g}: it ends in finite time to "
+                f"`log_t1` must be <= 700 for the {problem.loss} loss, got {log_t1:g}: it converges in finite time to "
                 "rounding, so omit both `t1` and `log_t1` to run until convergence."
             )
-        return float(np.exp(log_t1))
+        return float(clock.of_log(log_t1))
     if problem.tailed:
         raise ValueError(
             f"`t1` must be given for the {problem.loss} loss, got None: its exponential tail never converges. "

@@ -35,6 +35,8 @@ from reluflow import _vet
 from reluflow._checks import plainly, shown
 from reluflow.clock import clock_for
 from reluflow.drive.recorder import States
+from reluflow.engine.layout import parts
+from reluflow.engine.pack import Units
 from reluflow.events import KINDS, Events
 from reluflow.methods import Descent, Flow, Method, SteppedFlow
 from reluflow.outcome import Outcome
@@ -294,7 +296,7 @@ def _record(sol: Solution) -> dict[str, np.ndarray]:
 
 
 def _named(where: str, sol: Solution, states: States) -> dict[str, np.ndarray]:
-    q, b, c = sol.replay.split(states.y)
+    q, b, c, _ = parts(states.y, sol.replay.surfaces[0])  # in the run's own units
     code = states.code.reshape(-1, *sol.replay.surfaces).astype(np.int8)
     names = {"q": q, "b": b, "c": c, "energy": states.y[:, -1], "code": code}
     return {f"{where}/{name}": value for name, value in names.items()}
@@ -314,7 +316,10 @@ def _solution(
     end, rest = (np.inf, None) if descent else arrays["control/end"].tolist()
     if not (end > 0.0 and (rest is None or rest >= 0.0)):
         raise _vet.Unfit("an invalid end")
-    driver = driver_for(problem, method, end, rest)
+    # Runs of version 0.1 were made in the user's own units.
+    x0, y0, b0 = arrays.get("control/units", np.ones(3)).tolist()
+    units = Units(x0, y0, b0, problem.train == "first")
+    driver = driver_for(problem, method, end, rest, units)
     turn = (lambda q: q) if descent else _turn(driver.coords, arrays["coordinates/basis"])
 
     def states(where: str) -> States:
@@ -332,7 +337,7 @@ def _solution(
             raise _vet.Unfit("an odd way on")
     frames = states("frames") if "frames/clock" in arrays else marks
     recording = Recording(problem, method, outcome, stats, events, marks, resume, frames)
-    return Solution(recording, Replay(driver, clock_for(problem, method), marks, resume))
+    return Solution(recording, Replay(driver, clock_for(problem, method, units), marks, resume))
 
 
 def _turn(coords: Coordinates, basis: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -472,6 +477,8 @@ def _read_1(path: Path, attributes: dict) -> Solution:
 
 
 def _number(value: Any, annotation: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
     return float(value) if str(annotation) == "float" and value is not None else value
 
 

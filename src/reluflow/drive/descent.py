@@ -23,7 +23,7 @@ from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.engine import adams, closed_form, fast_forward
 from reluflow.engine import descent as kd
 from reluflow.engine.field import BLAS_ABOVE, OFF, ON, PINNED
-from reluflow.engine.layout import all_apart, record
+from reluflow.engine.layout import all_apart, parts, record
 from reluflow.engine.pack import Start
 from reluflow.losses import LOSSES
 from reluflow.methods import Descent, Limits, Save, as_bytes
@@ -92,6 +92,7 @@ class Machine:
     """Kernel arrays of one problem, with the same face as `flow.Machine`: look, restore, frames."""
 
     def __init__(self, problem: Problem, method: Descent, end: int = NEVER):
+        self.made_of = (problem, method, end)
         x = np.array(problem.data.x)
         self.n, self.r = x.shape
         self.big, self.m = self.n, problem.init.width
@@ -191,6 +192,10 @@ class Machine:
         while (status := self.kernel(self.task, self.st, self.run, budget, self.work, self.room)) == kd.DRAW:
             self.draw()
         return status
+
+    def __reduce__(self) -> tuple:
+        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        return type(self), self.made_of
 
     # A run ----------------------------------------------------------------------------------------------------------
 
@@ -324,6 +329,14 @@ class Machine:
     def bits(self, code: np.ndarray) -> np.ndarray:
         """Codes to values of s'."""
         return np.array([self.pk.slope, 1.0, np.nan, self.at_zero])[code]
+
+    def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q (..., m, r), b (..., m) and c (..., m) of states."""
+        return parts(y, self.m)[:3]
+
+    def energy(self, y: np.ndarray) -> np.ndarray:
+        """The energy dissipated."""
+        return y[..., -1]
 
     def look(
         self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False

@@ -12,9 +12,8 @@ from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.engine import coupled, implicit, layout, rare, windows
 from reluflow.engine.field import BLAS_ABOVE
-from reluflow.engine.pack import Coordinates, pack
+from reluflow.engine.pack import Coordinates, Units, pack, units_of
 from reluflow.engine.tracer import Window
-from reluflow.losses import LOSSES
 from reluflow.methods import Limits, Save
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -31,13 +30,15 @@ EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 class Machine:
     """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills."""
 
-    def __init__(self, problem: Problem, rtol: float, end: float, rest: float = 0.0):
+    def __init__(self, problem: Problem, rtol: float, end: float, rest: float = 0.0, units: Units | None = None):
         if problem.data.n > EXACT_MOST:
             raise ValueError(
                 f"Exact events must have at most {EXACT_MOST} data, got {problem.data.n}: they keep the inner products "
                 "of all pairs, 1 GiB at that number. Use `rf.SteppedFlow(rtol=1e-4)`, or fewer data."
             )
-        self.pk, self.coords, self.start = pack(problem)
+        self.units = units_of(problem) if units is None else units
+        self.made_of = (problem, rtol, end, rest, self.units)
+        self.pk, self.coords, self.start = pack(problem, self.units)
         self.m, self.r = self.start.q.shape
         self.big, self.n = self.pk.e.shape[0], self.pk.alpha.size
         self.size = self.m * (self.r + 2) + 1
@@ -47,9 +48,9 @@ class Machine:
         self.run.stride = 1
         self.run.passive = 0.5 * np.log(PASSIVE)
         self.tailed = problem.tailed
-        top = self.top = float(np.max(np.abs(self.pk.alpha), initial=1e-300))
-        label = 1.0 if problem.tailed else min(1.0, np.max(np.abs(self.pk.y), initial=0.0) or 1.0)
-        self.c_stop = 0.5 * np.log(ACTIVE * label / max(top, 1.0))
+        self.top = float(np.max(np.abs(self.pk.alpha), initial=1e-300))
+        self.c_stop = 0.5 * np.log(ACTIVE)
+        self.drifts = False  # whether the last horizon was that of drift
         self.row_bytes = 8 * (self.size + 2) + self.m * self.big
         self.first, self.jumps = 1, 0
         self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
@@ -62,7 +63,7 @@ class Machine:
         self.saved = layout.Frames(
             np.empty(0), np.empty(few), np.empty((few, self.size)), np.empty((few, cells), np.int64)
         )
-        stiff = LOSSES[problem.loss].quadratic and problem.train == "both" and self.n <= implicit.MOST
+        stiff = problem.train == "both" and self.n <= implicit.MOST
         work = layout.new_work(self.m, self.r, self.big, self.n)
         self.scratch = layout.new_scratch(work, implicit.stiff(self.n if stiff else 0, self.size), self.size)
         self.mode: int | None = rare.START
@@ -72,6 +73,10 @@ class Machine:
         self.window: Window | None = None
         if problem.train == "both" and self.m * self.big * self.r > BLAS_ABOVE:
             self.window = windows.window(self.pk.gram, self.m, self.r, self.n, self.size)
+
+    def __reduce__(self) -> tuple:
+        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        return type(self), self.made_of
 
     @property
     def work(self) -> layout.Work:
@@ -106,7 +111,8 @@ class Machine:
         return Done(steps, tried, int(self.run.n_events), tried)
 
     def progress(self) -> tuple[float | None, float]:
-        return progress_of(self.run.clock, self.run.end, self.tailed)
+        fraction, log_t = progress_of(self.run.clock, self.run.end, self.tailed)
+        return fraction, log_t - self.units.log_time
 
     def costs(self) -> Costs:
         run = self.run
@@ -118,12 +124,15 @@ class Machine:
             "jump_events": int(run.n_jump_events),
             "neglected": self.neglected,  # outputs left out while the drive was held constant, at most
         }
-        nearest = float(self.run.nearest)
-        return Costs(int(run.n_steps), int(run.n_rejected), int(run.n_fields), nearest, regimes)
+        place = (float(run.nearest_clock), int(run.nearest_neuron), int(run.nearest_surface))
+        nearest = float(run.nearest)
+        found = Costs(int(run.n_steps), int(run.n_rejected), int(run.n_fields), nearest, regimes)
+        return found._replace(place=place) if nearest < 1.0 else found
 
     def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
         """The reduced coordinates, and the end and rest that steps were clipped by."""
-        return stored_flow(self.coords, self.run.end, self.run.rest)
+        found = stored_flow(self.coords, self.run.end, self.run.rest)
+        return found | {"control/units": np.array([self.units.x0, self.units.y0, self.units.b0])}
 
     def _recorded(self, status: int, tape: Tape) -> Outcome | None:
         self._write(tape)
@@ -175,6 +184,9 @@ class Machine:
             self._add_now(tape)
         # |f - f_frozen| <= max |x| (sum of e^{2c} over the neurons that moved + what the others may drift).
         drift = self.run.speed * (t1 - t0)
+        if self.drifts:
+            # Neurons that drift were left where they are: without some steps the next jump would be the same.
+            self.run.wait = 8
         self.neglected += float(self.top * (np.sum(np.maximum(before, self.small())) + drift))
         return None
 
@@ -200,7 +212,21 @@ class Machine:
         out = np.empty((rows if bits else 0, self.m * self.big))
         self.looked = layout.Stored(clock, y, np.ascontiguousarray(code, dtype=np.int64), f, logs, out)
         self._rare(rare.LOOK)
-        return f, logs, out.reshape(-1, self.m, self.big)
+        if self.units.y0 != 1.0:
+            f *= self.units.y0
+            logs += 2.0 * np.log(self.units.y0)
+        return f, logs, out.reshape(len(out), self.m, self.big)
+
+    def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q (..., m, r), b (..., m) and c (..., m) of states, in the user's units."""
+        q, b, c, _ = layout.parts(y, self.m)
+        if self.units.first:
+            return q / self.units.weight, b * self.units.b0, c
+        return q, b, c - self.units.log_size
+
+    def energy(self, y: np.ndarray) -> np.ndarray:
+        """The energy dissipated, in the user's units."""
+        return y[..., -1] * self.units.y0 * self.units.y0
 
     def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States at ascending clock values, going on from the present state."""
@@ -299,10 +325,13 @@ class Machine:
         drift."""
         t0, t_end = self.time(), self._time_of(self.run.end)
         speed = self.run.speed
-        t_drift = t0 + DRIFT / speed if speed > 0.0 else np.inf
+        pace = 1.0 + t0 if self.tailed else 1.0  # of t against the clock
+        t_drift = t0 + DRIFT * pace / speed if speed > 0.0 else np.inf
         self.span.t0, self.span.t1 = t0, min(t_end, t_drift)
         self.span.c_stop, self.span.c_passive = self.c_stop, self.run.passive
-        return self._jump(-1)
+        t1 = self._jump(-1)
+        self.drifts = t1 == t_drift
+        return t1
 
     def jump_to(self, t: float) -> np.ndarray:
         """Moves the passive neurons to time t under the drive of the last `horizon`; returns the events, in order
@@ -360,7 +389,8 @@ STATUS = {
     layout.STATIONARY: Outcome.STATIONARY,
     layout.STALLED: Outcome.STALLED,
     layout.NOT_FINITE: Outcome.NOT_FINITE,
-    layout.STORM: Outcome.EVENT_LIMIT,
+    layout.STORM: Outcome.STORM,
+    layout.CANCELLED: Outcome.CANCELLED,
 }
 
 

@@ -82,6 +82,12 @@ class Driver(Protocol):
     def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(y, code) at ascending clock values, going on from the checkpoint put back last."""
 
+    def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q (..., m, r), b (..., m) and c (..., m) of states, in the user's units."""
+
+    def energy(self, y: np.ndarray) -> np.ndarray:
+        """The energy dissipated, in the user's units."""
+
     def look(
         self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

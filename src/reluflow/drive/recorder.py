@@ -29,6 +29,7 @@ class Costs(NamedTuple):
     nearest: float  # smallest normalised distance of any decision on a surface from going the other way
     regimes: dict[str, float]
     seen: int | None = None  # events counted, where not all of them are listed
+    place: tuple[float, int, int] | None = None  # clock, neuron and surface of the nearest decision
 
 
 class Tape:

@@ -30,6 +30,7 @@ from reluflow.drive.exact import progress_of, stored_flow
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.engine.field import ON
+from reluflow.engine.layout import parts
 from reluflow.engine.pack import Coordinates, Pack, Start, initial_state, loss_at_zero
 from reluflow.losses import LOSSES, Loss
 from reluflow.methods import Limits, Save
@@ -63,6 +64,7 @@ class Machine:
     """What `flow.Machine` is to the exact flow: the state, its step, and states looked at or replayed."""
 
     def __init__(self, problem: Problem, rtol: float, end: float):
+        self.made_of = (problem, rtol, end)
         self.pk, self.coords, self.start = plain_pack(problem)
         self.m, self.r = self.start.q.shape
         self.big = self.n = self.pk.alpha.size
@@ -79,11 +81,11 @@ class Machine:
         speed = np.max(self._sizes(self.now.rate, y), initial=0.0)
         self.h = float(min(end, 0.1 * rtol**0.2 / speed) if speed > 0 else min(end, 1.0))
 
-    # The field --------------------------------------------------------------------------------------------------------
+    def __reduce__(self) -> tuple:
+        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        return type(self), self.made_of
 
-    def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        m, r = self.m, self.r
-        return y[: m * r].reshape(m, r), y[m * r : m * r + m], y[m * r + m : m * r + 2 * m]
+    # The field --------------------------------------------------------------------------------------------------------
 
     def outputs(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """f (n,) and which bits are on, (m, n); leaves s(u) in scratch."""
@@ -253,6 +255,14 @@ class Machine:
         """Puts a checkpoint back."""
         self.clock, self.y, self.now, self.h = float(clock), y.copy(), self._end(clock, y), float(resume)
 
+    def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q (..., m, r), b (..., m) and c (..., m) of states."""
+        return parts(y, self.m)[:3]
+
+    def energy(self, y: np.ndarray) -> np.ndarray:
+        """The energy dissipated."""
+        return y[..., -1]
+
     def look(
         self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -300,6 +310,7 @@ def plain_pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
     rows = unit if np.all(used) else np.hstack([unit[:, used], np.zeros((len(kept), 1))])
     packed = Pack(
         e=np.ascontiguousarray(rows),
+        et=np.empty((0, 0)),
         gram=np.empty((0, 0)),
         surf=np.arange(len(kept)),
         alpha=norms[kept],

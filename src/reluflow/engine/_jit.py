@@ -32,7 +32,7 @@ import numba
 APART = 64
 
 TESTED = (0, 61), (0, 69)  # versions of numba: from, and below
-OPTIONS: dict[str, Any] = dict(error_model="numpy", nogil=True, fastmath={"reassoc", "contract"})
+OPTIONS: dict[str, Any] = dict(error_model="numpy", nogil=True, fastmath={"contract"})
 
 
 class Decorators(NamedTuple):

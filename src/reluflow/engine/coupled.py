@@ -12,8 +12,9 @@ from reluflow.engine import implicit, surfaces
 from reluflow.engine._jit import entry, inner
 from reluflow.engine.events import at_event
 from reluflow.engine.explicit import clock_shift, dense, error, offer, settle, stages, velocity
-from reluflow.engine.field import DORMANT, FRESH, ON, copy, copy_rows, stiffness
+from reluflow.engine.field import DORMANT, FRESH, ON, SLID, copy, copy_rows, fill, log_loss, stiffness
 from reluflow.engine.layout import (
+    CANCELLED,
     FLUSH,
     NOT_FINITE,
     ORIGIN,
@@ -59,30 +60,130 @@ def finite(v):
 
 
 @inner
-def resting(problem, state, v, G, rest, work):
-    """Whether the flow has converged: every pull is below `rest`, or belongs to a neuron that only shrinks.
-
-    A held neuron may sit at the unstable end of its line, w = -s D/|D|, and shrink for ever without turning.
-    """
-    m = state.sign.size
+def moving(problem, state, work):
+    """Whether some neuron is pulled by a millionth of what the labels can pull: then the flow has not converged, and no
+    rounding needs to be known."""
     r = problem.e.shape[1]
+    unit = 0.0
+    for i in range(problem.alpha.size):
+        label = abs(work.g[i]) if tailed(problem.loss) else problem.weight * abs(problem.y[i])
+        unit += abs(problem.alpha[i]) * label
+    for j in range(state.sign.size):
+        if state.dead[j] != 0 or state.slid[j] > 0:
+            continue
+        size = 0.0
+        for i in range(r):
+            size += work.pull[j, i] ** 2
+        if size > 1e-12 * unit * unit:
+            return True
+    return False
+
+
+@inner
+def unfitted(problem, rest, work):
+    """Surface forces of the data that are not fitted, in work.probe_jump and work.probe_base; returns the sum of the
+    moduli of the forces left out.
+
+    Datum i is fitted when its residual is below `rest` |y_i| (the largest label where y_i = 0) or below the rounding of
+    its output. With an exponential tail no datum ever is.
+    """
+    jump, base = work.probe_jump, work.probe_base
+    left, top = 0.0, 0.0
+    if tailed(problem.loss):
+        copy(jump, work.jump)
+        copy(base, work.base)
+        return left
+    for i in range(problem.y.size):
+        top = max(top, abs(problem.y[i]))
+    fill(jump, 0.0)
+    fill(base, 0.0)
+    for i in range(problem.alpha.size):
+        k, a, g = problem.surf[i], problem.alpha[i], work.g[i]
+        label = abs(problem.y[i]) if problem.y[i] != 0.0 else top
+        if abs(a * g) <= abs(a) * problem.weight * rest * label + work.noise[k]:
+            left += abs(a * g)
+            continue
+        jump[k] += abs(a) * g
+        if a < 0:
+            base[k] += (1.0 + problem.slope) * a * g
+    return left
+
+
+@inner
+def pull_left(problem, state, work, j):
+    """The pull on neuron j by the data that are not fitted: its norm."""
+    r = problem.e.shape[1]
+    D = work.pull_left
+    fill(D, 0.0)
+    for k in range(state.bits.shape[1]):
+        if (state.code[j, k] & 3) < SLID:
+            coef = state.bits[j, k] * work.probe_jump[k] + work.probe_base[k]
+            for i in range(r):
+                D[i] += coef * problem.e[k, i]
+    surfaces.out_of_held(state, j, D)
+    size = 0.0
+    for i in range(r):
+        size += D[i] * D[i]
+    return np.sqrt(size)
+
+
+@inner
+def resting(problem, state, run, v, work):
+    """Whether the flow has converged: without the data that are fitted, the forces on every neuron cancel to run.rest
+    of their sum or to rounding, or the neuron is too small to matter and only shrinks.
+
+    A held neuron may sit at the unstable end of its line, w = -s D/|D|, and shrink for ever without turning. Expects
+    work.noise.
+    """
+    m, big = state.bits.shape
+    r = problem.e.shape[1]
+    _, c = weights(state.y, m)
     _, c_rate = weights(v, m)
-    # With an exponential tail pulls fade for ever on separable data: there rest means that they cancel.
-    shrink = 1.0 if tailed(problem.loss) else np.exp(G)
+    rest = run.rest
+    left = unfitted(problem, rest, work)
     for j in range(m):
         if state.dead[j] != 0:
             continue
         q_rate = row(v, j, r)
-        size = 0.0
-        turn = 0.0
+        size, turn, total, grain = 0.0, 0.0, 0.0, 0.0
         for i in range(r):
             size += work.pull[j, i] ** 2
             turn += q_rate[i] ** 2
-        if np.sqrt(size) * shrink <= rest:
-            continue
-        if state.slid[j] > 0 and np.sqrt(turn) <= rest and c_rate[j] < 0.0 and problem.first == 0:
-            continue
+        if state.slid[j] > 0 and problem.first == 0 and c_rate[j] < 0.0:
+            if np.exp(2.0 * c[j]) <= rest and turn <= rest * rest:
+                continue
+        for k in range(big):
+            if (state.code[j, k] & 3) >= SLID:
+                total += abs(work.probe_jump[k]) + abs(work.probe_base[k])
+                grain += work.noise[k]
+            else:
+                total += abs(state.bits[j, k] * work.probe_jump[k] + work.probe_base[k])
+                grain += state.bits[j, k] * work.noise[k]
+        bound = rest * total + grain
+        if np.sqrt(size) > left + bound or pull_left(problem, state, work, j) > bound:
+            return False
+    return True
+
+
+@inner
+def hidden(problem, work):
+    """Whether the force of a datum that is fitted ever better is lost in the rounding of others (exponential tails)."""
+    if not tailed(problem.loss):
         return False
+    for i in range(problem.y.size):
+        if problem.y[i] * work.f[i] > 0.0 and abs(work.g[i]) < 1e-10:
+            return True
+    return False
+
+
+@inner
+def still(state, v, work):
+    """Whether the outputs may stand still, for `calm` to decide: no neuron moves them by 1e-9 a unit of the clock."""
+    m = state.sign.size
+    _, c_rate = weights(v, m)
+    for j in range(m):
+        if work.e2c[j] * abs(c_rate[j]) > 1e-9:
+            return False
     return True
 
 
@@ -90,14 +191,14 @@ def resting(problem, state, v, G, rest, work):
 def calm(problem, state, run, v, work):
     """Whether the outputs stand still: neurons that matter rest, all others are too small to be seen. Sets run.speed.
 
-    V = sum_j e^{2c} (2 |c'| + |q'| + |b'|), the speed of the outputs up to |x|, against 1e-15 and the rounding of the
-    drive. Expects work.noise.
+    V = sum_j e^{2c} (2 |c'| + |q'| + |b'|), the speed of the outputs up to |x|, against 1e-15 and what the rounding of
+    the forces on a neuron's own bits does to it. Expects work.noise.
     """
-    m = state.sign.size
+    m, big = state.bits.shape
     r = problem.e.shape[1]
     b_rate, c_rate = weights(v, m)
     _, c = weights(state.y, m)
-    fast, slow, size, grain = 0.0, 0.0, 0.0, 0.0
+    fast, slow, grain = 0.0, 0.0, 0.0
     for j in range(m):
         if state.dead[j] != 0:
             continue
@@ -107,16 +208,16 @@ def calm(problem, state, run, v, work):
         for i in range(r):
             turn += q_rate[i] * q_rate[i]
         rate = e2c * (2.0 * abs(c_rate[j]) + np.sqrt(turn) + abs(b_rate[j]))
-        size += e2c
+        for k in range(big):
+            grain += e2c * state.bits[j, k] * work.noise[k]
         if c[j] < run.passive:
             fast += rate
         else:
             slow += rate
-    for k in range(work.noise.size):
-        grain += work.noise[k]
+    grain *= 0.3 * np.exp(run.G + clock_shift(problem, run.clock))
     # A drift below the rounding of the drive is none: it would bound every jump, for ever.
-    run.speed = slow if slow > 0.3 * size * grain else 0.0
-    return fast + slow <= 1e-15 + 0.3 * size * grain
+    run.speed = slow if slow > grain else 0.0
+    return fast + slow <= 1e-15 + grain
 
 
 @inner
@@ -142,11 +243,14 @@ def reason_to_stop(problem, state, run, scratch, budget, frames):
         return RUNNING
     if run.clock >= run.end:
         return REACHED if write_end(state, run, frames) else FLUSH
-    if resting(problem, state, scratch.K[0], run.G, run.rest, scratch.work):
-        return STATIONARY
-    if run.wait == 0 and problem.first == 0:
-        surfaces.noise(problem, state.y, scratch.work)
-        if calm(problem, state, run, scratch.K[0], scratch.work):
+    v, work = scratch.K[0], scratch.work
+    if not moving(problem, state, work):
+        surfaces.noise(problem, state, state.y, work)
+        if resting(problem, state, run, v, work):
+            return CANCELLED if hidden(problem, work) else STATIONARY
+    if run.wait == 0 and problem.first == 0 and still(state, v, work):
+        surfaces.noise(problem, state, state.y, work)
+        if calm(problem, state, run, v, work):
             return QUIET
     return GO_ON
 
@@ -204,7 +308,7 @@ def write_frames(problem, state, run, scratch, frames):
                 return RUNNING
             settle(problem, state, scratch.tmp)
         else:
-            stages(problem, state, scratch, step.clock, at - step.clock, scratch.tmp)
+            stages(problem, state, scratch, step.clock, at - step.clock, scratch.tmp, False)
         write_frame(state, run, frames, at, scratch.tmp)
         run.stale = 1
     return GO_ON
@@ -250,7 +354,7 @@ def release_due(problem, state, scratch):
     step, work = scratch.step, scratch.work
     step.margin0 = 1.0
     if step.held:
-        surfaces.noise(problem, state.y, work)
+        surfaces.noise(problem, state, state.y, work)
         step.margin0, step.neuron, step.surface, step.side = surfaces.margins(problem, state, work, scratch.at_lo)
     return step.margin0 < 0.0
 
@@ -267,10 +371,14 @@ def decide(problem, state, run, scratch, v):
     """Resolves the event in `step`, where v is the velocity; the status it ends the burst with, or GO_ON."""
     at_event(problem, state, run, scratch, v)
     run.stale = 1
+    if storm(state, run):
+        run.nearest, run.nearest_clock = 0.0, run.clock
+        run.nearest_neuron, run.nearest_surface = scratch.step.neuron, scratch.step.surface
+        return STORM
     if run.origin > 0:
         copy(scratch.work.way, row(scratch.K[12], run.origin - 1, problem.e.shape[1]))
         return ORIGIN
-    return STORM if storm(state, run) else GO_ON
+    return GO_ON
 
 
 @inner
@@ -299,7 +407,7 @@ def propose(problem, state, run, scratch):
     if run.patience > 0:
         run.patience -= 1
     elif scratch.stiff.rhs.size > 0 and h > AHEAD * step.longest:
-        step.loss = implicit.square_loss(problem, work.f)
+        step.loss = np.exp(log_loss(problem, work.f))
         size, err = offer(problem, state, run, scratch, h, step.longest)
         if size > 0.0:
             step.implicit, h = 1, size
@@ -322,7 +430,7 @@ def shorten(problem, state, run, scratch):
     while True:
         run.taken += 1
         run.n_fields += STAGES - 1
-        stages(problem, state, scratch, clock, h, scratch.y1)
+        stages(problem, state, scratch, clock, h, scratch.y1, step.held == 1)
         err = error(problem, state, run, scratch, h)
         if not np.isfinite(err):
             err = 1e10
@@ -348,7 +456,7 @@ def finish(problem, state, run, scratch):
     velocity(problem, state, y1, step.new, scratch.K[12], work)
     run.n_fields += 1
     if step.implicit:
-        gap = implicit.square_loss(problem, work.f) - step.loss + y1[y1.size - 1] - state.y[y1.size - 1]
+        gap = np.exp(log_loss(problem, work.f)) - step.loss + y1[y1.size - 1] - state.y[y1.size - 1]
         if not abs(gap) <= 0.1 * run.rtol * run.loss0:
             run.n_rejected += 1
             run.step = 0.5 * step.h
@@ -364,17 +472,21 @@ def inspect(problem, state, run, scratch):
     step, work = scratch.step, scratch.work
     step.margin1 = 1.0
     if step.held:
-        surfaces.noise(problem, scratch.y1, work)
+        surfaces.noise(problem, state, scratch.y1, work)
         step.margin1, _, _, _ = surfaces.margins(problem, state, work, scratch.at_hi)
-    suspects(problem, state, scratch)
-    low, change = min(step.margin0, step.margin1), abs(step.margin1 - step.margin0)
-    step.dips = step.held and (step.margin1 < 0.0 or low < 0.02 + 0.5 * change)
+    step.suspects, step.moved, step.dips = 0, 0, 0
     if step.implicit:
-        step.dips = 0
-        if step.suspects > 0 or (step.held and may_release(state, scratch.at_lo, scratch.at_hi)):
+        found = step.margin1 < 0.0 or implicit.may_meet(problem, state, scratch)
+        if step.held and not found:
+            found = implicit.may_release(problem, state, scratch)
+            run.stale = 1
+        if found:
             run.patience = AGAIN
             run.stale = 1
             return False
+        return True
+    suspects(problem, state, scratch)
+    step.dips = step.held and may_release(state, scratch)
     return True
 
 
@@ -386,7 +498,7 @@ def locate(problem, state, run, scratch):
     if step.suspects > 0 or step.dips:
         dense(problem, state, scratch)
         run.n_fields += 3
-        first_crossing(problem, state, scratch)
+        first_crossing(problem, state, run, scratch)
         if step.dips:
             hi = released_before(problem, state, run, scratch)
             if hi > 0.0:
@@ -398,24 +510,30 @@ def locate(problem, state, run, scratch):
 
 
 @inner
+def clear_fresh(problem, state, u):
+    """Surfaces that neurons have clearly left are ordinary again; u are the <q_j, e_k> of the present state."""
+    m, big = state.bits.shape
+    for j in range(m):
+        if state.dead[j] != 0:
+            continue
+        size = norm_q(state.y, j, problem.e.shape[1])
+        for k in range(big):
+            if state.code[j, k] >= FRESH and (state.code[j, k] & 3) < SLID:
+                side = 1.0 if (state.code[j, k] & 3) == ON else -1.0
+                if side * u[j, k] > LEFT * size:
+                    state.code[j, k] -= FRESH
+
+
+@inner
 def accept(problem, state, run, scratch):
     """The end of the step becomes the state."""
     step = scratch.step
-    m, big = state.bits.shape
     copy(state.y, scratch.y1)
     run.clock = step.new
     run.idle = 0
     if not step.last:
         run.step = step.h * step.grow
-    for j in range(m):
-        if state.dead[j] != 0:
-            continue
-        q1 = norm_q(scratch.y1, j, problem.e.shape[1])
-        for k in range(big):
-            if state.code[j, k] >= FRESH:
-                side = 1.0 if (state.code[j, k] & 3) == ON else -1.0
-                if side * scratch.u1[j, k] > LEFT * q1:
-                    state.code[j, k] -= FRESH
+    clear_fresh(problem, state, scratch.u1)
     if run.stale or step.suspects > 0 or step.dips or step.moved:
         run.stale = 1
     else:
@@ -461,6 +579,8 @@ def stop_at_event(problem, state, run, scratch):
     run.idle = run.idle + 1 if step.new == step.clock else 0
     copy(state.y, y1)
     run.clock = step.new
+    # Also here: where every step ends in an event, surfaces would never be ordinary again otherwise.
+    clear_fresh(problem, state, work.u)
     status = decide(problem, state, run, scratch, scratch.K[12])
     if status == GO_ON:
         # Steps stay as long as before the event, which the error test allowed.
@@ -480,7 +600,7 @@ def count_step(run, step):
 @entry
 def burst(problem, state, run, scratch, budget, frames, checkpoints):
     """Up to `budget` steps; returns a status. Everything needed to go on is in `state` and `run`."""
-    run.taken, run.idle, run.stale = 0, 0, 1
+    run.taken, run.stale = 0, 1
     while True:
         if not begin(problem, state, run, scratch):
             return NOT_FINITE

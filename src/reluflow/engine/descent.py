@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.engine import loss as losses
-from reluflow.engine._jit import entry, glue, inner
-from reluflow.engine.field import OFF, ON, PINNED, times
+from reluflow.engine._jit import entry, glue, inner, making
+from reluflow.engine.field import OFF, ON, PINNED
 from reluflow.engine.surfaces import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
 
 # How a burst ended: FLUSH when what it wrote must be taken away first, DRAW when it needs the order of another epoch.
@@ -191,7 +191,7 @@ def look(task, st, batch, work):
         for k in range(d):
             for j in range(m):
                 work.turn[j, k] = st.q[k, j]
-        times(work.turn, batch.x.T, work.flat[: count * m].reshape(m, count))
+        product(work.turn, batch.x.T, work.flat[: count * m].reshape(m, count))
     for p in range(count):
         if task.products:
             for j in range(m):
@@ -238,7 +238,7 @@ def pulls(task, batch, work):
         for p in range(count):
             for j in range(m):
                 u[p, j] *= g[p]
-        times(u.T, batch.x, work.turn)
+        product(u.T, batch.x, work.turn)
         for k in range(d):
             for j in range(m):
                 D[k, j] = work.turn[j, k]
@@ -319,6 +319,12 @@ def rescale(task, st, fresh):
 
 
 # Events ---------------------------------------------------------------------------------------------------------------
+
+
+@making
+def product(a, b, out):
+    """out = a b by the linear algebra library, for thousands of data; `np.dot` needs references counted."""
+    np.dot(a, b, out)
 
 
 @inner

@@ -25,6 +25,26 @@ def record(run, log, j, k, kind, unique):
 
 
 @inner
+def note_distance(run, distance, j, k):
+    """Remembers the decision that came nearest to a bifurcation: how near, when, and which neuron and surface."""
+    if distance < run.nearest:
+        run.nearest, run.nearest_clock = distance, run.clock
+        run.nearest_neuron, run.nearest_surface = j, k
+
+
+@inner
+def mute_repeats(state, work, j):
+    """A release that changes no code is none: the surface is marked, and not tested until it holds clearly."""
+    mark, old = work.mark, work.old
+    for k in range(mark.size):
+        if mark[k] != surfaces.ABSENT and (old[k] & 3) != (state.code[j, k] & 3):
+            return
+    for k in range(mark.size):
+        if mark[k] == surfaces.RELEASE and (state.code[j, k] & 3) >= SLID:
+            state.code[j, k] |= FRESH
+
+
+@inner
 def settle_surfaces(problem, state, run, work, j, sure):
     """Resolves neuron j on the surfaces in work.mark and records what changed; `sure` is 0 if that is not unique."""
     big = state.bits.shape[1]
@@ -32,9 +52,10 @@ def settle_surfaces(problem, state, run, work, j, sure):
     mark, old = work.mark, work.old
     for k in range(big):
         old[k] = state.code[j, k]
-    unique, distance = surfaces.resolve(problem, state, work, j)
+    unique, distance, where = surfaces.resolve(problem, state, work, j)
     unique = unique and sure == 1.0
-    run.nearest = min(run.nearest, distance)
+    note_distance(run, distance, j, where)
+    mute_repeats(state, work, j)
     for k in range(big):
         if mark[k] == surfaces.ABSENT:
             continue
@@ -95,6 +116,10 @@ def mark_surfaces(problem, state, run, scratch, v, j):
                     mark[k] = surfaces.FORCE_OFF
                 elif step.side == 1:
                     mark[k] = surfaces.FORCE_ON
+                elif step.side == 4:
+                    mark[k] = surfaces.AT_START
+                else:
+                    mark[k] = surfaces.RELEASE
             continue
         falling = kind == ON
         if primary and k == step.surface and step.side < 0:
@@ -121,14 +146,15 @@ def at_event(problem, state, run, scratch, v):
     r = problem.e.shape[1]
     step, work = scratch.step, scratch.work
     b, _ = weights(state.y, m)
-    surfaces.noise(problem, state.y, work)
+    surfaces.noise(problem, state, state.y, work)
     for j in range(m):
         if state.dead[j] != 0:
             continue
         fill(work.mark, surfaces.ABSENT)
         primary = j == step.neuron
         if primary and step.surface >= 0 and state.slid[j] > 0 and step.side < 0:
-            if norm_q(state.y, j, r) <= 1e-9 * work.size[j]:
+            # Held on all but one dimension, the neuron moves on a line, which meets other surfaces at w = 0 alone.
+            if state.slid[j] == r - 1 or norm_q(state.y, j, r) <= 1e-9 * work.size[j]:
                 run.origin = j + 1
                 continue
         unique = True

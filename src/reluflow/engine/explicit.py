@@ -57,8 +57,11 @@ def settle(problem, state, y):
 
 
 @inner
-def stages(problem, state, scratch, clock, h, to):
-    """The step of size h from the present state, given K[0]: fills K[1:12] and `to`, settled."""
+def stages(problem, state, scratch, clock, h, to, watched):
+    """The step of size h from the present state, given K[0]: fills K[1:12] and `to`, settled.
+
+    `watched`: work.held gets the release margins of the held surfaces at the stages.
+    """
     y, K = state.y, scratch.K
     size = y.size
     for a in range(1, STAGES + 1):
@@ -70,6 +73,9 @@ def stages(problem, state, scratch, clock, h, to):
                     to[i] += w * K[b, i]
         if a < STAGES:
             velocity(problem, state, to, clock + C[a] * h, K[a], scratch.work)
+            if watched and a < STAGES - 1:
+                surfaces.margins(problem, state, scratch.work, scratch.at_x)
+                surfaces.watch(state, scratch.at_x, scratch.work.held[a])
     settle(problem, state, to)
 
 
@@ -100,14 +106,21 @@ def error(problem, state, run, scratch, h):
         s3 = 0.0
         norm = 0.0
         q, v, q5, q3 = row(state.y, j, r), row(K[0], j, r), row(e5, j, r), row(e3, j, r)
-        for i in range(r):
-            s5 += q5[i] * q5[i]
-            s3 += q3[i] * q3[i]
-            norm += max(abs(q[i]), abs(q[i] + h * v[i])) ** 2
-        amp = abs(b[j]) * work.e2c[j] * np.sqrt(norm)
+        unit = 1.0
         if problem.first == 1:
-            s5 /= norm
-            s3 /= norm
+            # Relative to |q|, whose square may underflow.
+            unit = 0.0
+            for i in range(r):
+                unit = max(unit, max(abs(q[i]), abs(q[i] + h * v[i])))
+            unit = unit if unit > 0.0 else 1.0
+        for i in range(r):
+            s5 += (q5[i] / unit) ** 2
+            s3 += (q3[i] / unit) ** 2
+            norm += (max(abs(q[i]), abs(q[i] + h * v[i])) / unit) ** 2
+        amp = abs(b[j]) * work.e2c[j] * unit * np.sqrt(norm)
+        if problem.first == 1:
+            s5 /= max(norm, 1e-300)
+            s3 /= max(norm, 1e-300)
         else:
             s5 += b5[j] ** 2 + c5[j] ** 2
             s3 += b3[j] ** 2 + c3[j] ** 2
@@ -124,21 +137,25 @@ def error(problem, state, run, scratch, h):
     for i in range(problem.alpha.size):
         top = max(top, abs(problem.alpha[i]))
     if loud * top > 2.0:
-        worst = max(worst, output_error(problem, state, e5, work))
+        worst = max(worst, output_error(problem, state, run, e5, work))
     return worst / run.rtol
 
 
 @inner
-def output_error(problem, state, e5, work):
-    """Effect of the state error e5 on the outputs, relative to max(1, |f|), linearised at the last work.u."""
+def output_error(problem, state, run, e5, work):
+    """Effect of the state error e5 on the outputs, relative to max(1, |f|), linearised at the last work.u.
+
+    Below the rounding of an output's own terms nothing can be asked of it.
+    """
     m, big = state.bits.shape
     r = problem.e.shape[1]
     weight, _ = weights(state.y, m)
     b5, c5 = weights(e5, m)
-    acc = work.acc
+    acc, size = work.acc, work.probe_jump
     for k in range(big):
         acc[0, k] = 0.0
         acc[1, k] = 0.0
+        size[k] = 0.0
     for j in range(m):
         if state.dead[j] != 0:
             continue
@@ -155,12 +172,14 @@ def output_error(problem, state, e5, work):
             change = e2c * (b * du + work.u[j, k] * (db + 2.0 * b * dc))
             acc[0, k] += state.bits[j, k] * change
             acc[1, k] += change
+            size[k] += e2c * abs(b * work.u[j, k])
     worst = 0.0
     for i in range(problem.alpha.size):
         k = problem.surf[i]
         a = problem.alpha[i]
         df = a * acc[0, k] if a > 0 else a * ((1.0 + problem.slope) * acc[1, k] - acc[0, k])
-        worst = max(worst, abs(df) / max(1.0, abs(work.f[i])))
+        floor = 1e-15 * abs(a) * size[k] / run.rtol
+        worst = max(worst, abs(df) / (max(1.0, abs(work.f[i])) + floor))
     return worst
 
 
@@ -171,14 +190,14 @@ def offer(problem, state, run, scratch, h, shortest):
     Expects work at the present state and K[0]; leaves K[1:6] and the error in e5.
     """
     e5, work = scratch.e5, scratch.work
-    implicit.columns(problem, state, work, scratch.stiff)
+    implicit.columns(problem, state, state.y, clock_shift(problem, scratch.step.clock), scratch, implicit.STAGES)
     while h > shortest:
         done = implicit.stages(problem, state, run, scratch, h, scratch.y1)
         run.n_fields += 4 * implicit.STAGES
         err = np.inf
         for again in range(2 if done else 0):
             implicit.estimate(problem, state, scratch, h, again == 1)
-            err = max(implicit.largest(problem, state, e5), output_error(problem, state, e5, work))
+            err = max(implicit.largest(problem, state, e5), output_error(problem, state, run, e5, work))
             if run.loss0 > 0.0:
                 err = max(err, abs(e5[e5.size - 1]) / run.loss0)
             err /= run.rtol

@@ -26,10 +26,28 @@ OFF, ON, SLID, PINNED, FRESH = 0, 1, 2, 3, 4
 ALIVE, DEAD, DORMANT = 0, 1, 2
 
 
-@making
+@inner
 def times(a, b, out):
-    """out = a b; `np.dot` needs references counted."""
-    np.dot(a, b, out)
+    """out = a b, four rows of b at a time: every number is summed in the same order on any machine and any number of
+    threads, which a library's product does not promise."""
+    n = b.shape[0]
+    for j in range(out.shape[0]):
+        to = out[j]
+        for l in range(to.size):
+            to[l] = 0.0
+        k = 0
+        while k + 4 <= n:
+            a0, a1, a2, a3 = a[j, k], a[j, k + 1], a[j, k + 2], a[j, k + 3]
+            b0, b1, b2, b3 = b[k], b[k + 1], b[k + 2], b[k + 3]
+            if a0 != 0.0 or a1 != 0.0 or a2 != 0.0 or a3 != 0.0:
+                for l in range(to.size):
+                    to[l] += a0 * b0[l] + a1 * b1[l] + a2 * b2[l] + a3 * b3[l]
+            k += 4
+        while k < n:
+            a0, b0 = a[j, k], b[k]
+            for l in range(to.size):
+                to[l] += a0 * b0[l]
+            k += 1
 
 
 @inner
@@ -62,7 +80,7 @@ def outputs(problem, state, y, work):
     b, c = weights(y, m)
     blas = m * big * r > BLAS_ABOVE
     if blas:
-        times(y[: m * r].reshape(m, r), problem.e.T, work.u)
+        times(y[: m * r].reshape(m, r), problem.et, work.u)
     acc = work.acc
     for k in range(big):
         acc[0, k] = 0.0
@@ -321,6 +339,15 @@ def field(problem, state, y, s, out, work):
 
 
 @inner
+def datum_curvature(problem, i, f, s):
+    """-dg_i/df_i at the output f, in units of the clock (times e^s for losses with an exponential tail)."""
+    weight = problem.weight * losses.factor(problem.loss)
+    if losses.tailed(problem.loss):
+        return weight * np.exp(losses.log_curvature(problem.loss, s, problem.y[i] * f))
+    return losses.curvature(problem.loss, weight, problem.y[i], f)
+
+
+@inner
 def stiffness(problem, state, s, work):
     """One power iteration for the fastest rate of the residuals; its direction work.probe is kept between calls.
 
@@ -368,11 +395,7 @@ def stiffness(problem, state, s, work):
             v = problem.alpha[i] * acc[0, k]
         else:
             v = problem.alpha[i] * ((1.0 + problem.slope) * acc[1, k] - acc[0, k])
-        weight = problem.weight * losses.factor(problem.loss)
-        if losses.tailed(problem.loss):
-            curve = weight * np.exp(losses.log_curvature(problem.loss, s, problem.y[i] * work.f[i]))
-        else:
-            curve = losses.curvature(problem.loss, weight, problem.y[i], work.f[i])
+        curve = datum_curvature(problem, i, work.f[i], s)
         probe[i] = curve * v
         total += probe[i] * probe[i]
     total = np.sqrt(total)

@@ -19,7 +19,7 @@ import numpy as np
 
 from reluflow.engine import surfaces
 from reluflow.engine._jit import APART, inner, making
-from reluflow.engine.events import change_sign, record, settle_surfaces
+from reluflow.engine.events import change_sign, settle_surfaces
 from reluflow.engine.explicit import velocity
 from reluflow.engine.field import ON, SLID
 from reluflow.engine.layout import row, weights
@@ -274,8 +274,9 @@ def follow(problem, state, run, work, alone, j):
             unique = change_sign(state, run, work, j)
             if unique:
                 continue
-        elif state.slid[j] > 0 and norm_q(state.y, j, r) <= 1e-9 * (np.sqrt(go.perp2) + abs(go.p)):
-            record(run, work.log, j, -1, surfaces.EV_ORIGIN, 0.0)
+        elif state.slid[j] == r - 1 > 0 or (
+            state.slid[j] > 0 and norm_q(state.y, j, r) <= 1e-9 * (np.sqrt(go.perp2) + abs(go.p))
+        ):
             for i in range(r):
                 alone.perp[i] = state.sign[j] * alone.D[i]
             leave_origin(problem, state, run, work, j, alone.perp)
@@ -361,7 +362,13 @@ def jump(problem, state, run, work, span, v):
     clock, trial, j = run.clock, span.next < 0, max(0, span.next)
     if trial:
         span.G = velocity(problem, state, state.y, clock, v, work)
-        surfaces.noise(problem, state.y, work)
+        surfaces.noise(problem, state, state.y, work)
+        # A force below its rounding decides nothing: it would switch bits back and forth at one instant.
+        for k in range(big):
+            if abs(work.jump[k]) <= 10.0 * work.noise[k]:
+                work.jump[k] = 0.0
+            if abs(work.base[k]) <= 10.0 * work.noise[k]:
+                work.base[k] = 0.0
     span.force, span.until = np.exp(span.G), span.t1
     while j < m:
         if c[j] >= span.c_passive or state.dead[j] != 0 or (trial and problem.first == 1):

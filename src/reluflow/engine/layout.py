@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # How a burst ended. ORIGIN: a neuron at w = 0 must be handled by `rare` before the next step.
 RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM, QUIET, ORIGIN = 0, 1, 2, 3, 4, 5, 6, 7, 8
+CANCELLED = 10  # 9 is `windows.SHORT`
 
 RUN = np.dtype(
     [
@@ -29,8 +30,11 @@ RUN = np.dtype(
         ("end", "f8"),
         ("rtol", "f8"),
         ("loss0", "f8"),  # the loss at the start, which errors of the energy are relative to
-        ("rest", "f8"),  # a pull below this counts as zero
-        ("nearest", "f8"),  # smallest distance of any decision on a surface from a bifurcation
+        ("rest", "f8"),  # a residual or pull below this share of what it could be counts as zero
+        ("nearest", "f8"),  # smallest distance of any decision on a surface from a bifurcation, and where it was
+        ("nearest_clock", "f8"),
+        ("nearest_neuron", "i8"),
+        ("nearest_surface", "i8"),
         ("speed", "f8"),  # of the outputs, by neurons that a jump leaves where they are
         ("passive", "f8"),  # log size below which a neuron has no visible output
         ("G", "f8"),  # log scale of the drive
@@ -132,6 +136,9 @@ class Work(NamedTuple):
     probe_jump: np.ndarray  # (S,) F_k and B_k of that direction
     probe_base: np.ndarray
     noise: np.ndarray  # (S,) rounding error of the forces
+    held: np.ndarray  # (12, m kmax) release margins of the held surfaces at the stages of a step
+    stack: np.ndarray  # (54, 9) Bernstein forms of the pieces of a polynomial
+    pull_left: np.ndarray  # (r,) the pull on a neuron without the data that are fitted
     nu: np.ndarray  # (kmax,) multipliers of the held surfaces
     size: np.ndarray  # (m,) |q_j| at the start of a step
     mark: np.ndarray  # (S,) how the surfaces of a neuron come to be resolved
@@ -274,6 +281,9 @@ def new_work(m: int, r: int, surfaces: int, n: int) -> Work:
             probe_jump=np.zeros(S),
             probe_base=np.zeros(S),
             noise=np.zeros(S),
+            held=np.zeros((12, m * max(1, min(S, r)))),
+            stack=np.zeros((54, 9)),
+            pull_left=np.zeros(r),
             nu=np.zeros(max(1, min(S, r))),
             size=np.zeros(m),
             mark=np.zeros(S, np.int64),

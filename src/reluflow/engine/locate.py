@@ -2,13 +2,22 @@
 
 import numpy as np
 
-from reluflow.engine import surfaces
+from reluflow.engine import bernstein, surfaces
 from reluflow.engine._jit import inner
 from reluflow.engine.explicit import velocity
 from reluflow.engine.field import FRESH, ON, SLID, copy_rows
 from reluflow.engine.layout import row, weights
+from reluflow.engine.tableau import C
 
 LEFT = 1e-11  # a neuron has clearly left a surface
+GRAIN = 1e-12  # an excursion across a surface, relative to |q|, that is not looked for
+GRAZE = 1e-3  # distance from a surface, relative to |q|, above which nothing is near to touching it
+TERM = np.array([1 / 16, 0.03456, 1 / 64, 0.0084])  # largest values of the interpolant's last four terms
+# A polynomial of degree 6, as the velocity of the interpolant is, whose modulus is at most 1 at the stages of a step is
+# at most this on the whole of it (tests/engine/test_locate.py computes it).
+REACH = 4.36
+# The polynomial of degree 5 through release margins at the stages and at the end.
+FIT, BACK = bernstein.fit_matrices(np.r_[C[:11], 1.0], 5)
 
 
 @inner
@@ -18,40 +27,6 @@ def interpolate(start, P, x):
     for p in range(6, -1, -1):
         v = (v + P[p]) * (x if p % 2 == 0 else 1.0 - x)
     return start + v
-
-
-@inner
-def first_violation(start, P, side, grain):
-    """Smallest fraction at which side * value < -grain, to rounding; 2 if there is none.
-
-    Looks at 17 places, and between them wherever three in a row show a minimum, so that a short visit is not missed.
-    """
-    lo, hi = 0.0, 2.0
-    before, here = side * start, side * start
-    for p in range(1, 17):
-        x = p / 16.0
-        there = side * interpolate(start, P, x)
-        if p > 1 and here <= before and here <= there:
-            at, value = lowest(start, P, side, x - 0.125, x)
-            if value < -grain:
-                # Everything up to the first of the three was on the right side.
-                lo, hi = x - 0.125, at
-                break
-        if there < -grain:
-            lo, hi = x - 0.0625, x
-            break
-        before, here = here, there
-    if hi > 1.0:
-        return 2.0
-    for _ in range(60):
-        mid = 0.5 * (lo + hi)
-        if mid == lo or mid == hi:
-            break
-        if side * interpolate(start, P, mid) < -grain:
-            hi = mid
-        else:
-            lo = mid
-    return hi
 
 
 @inner
@@ -120,30 +95,64 @@ def norm_q(y, j, r):
     total = 0.0
     for i in range(r):
         total += q[i] * q[i]
-    return np.sqrt(total)
+    if total > 1e-280:
+        return np.sqrt(total)
+    # Squares underflow: only when the first layer alone is trained, where q is not normalised.
+    top = 0.0
+    for i in range(r):
+        top = max(top, abs(q[i]))
+    if top == 0.0:
+        return 0.0
+    total = 0.0
+    for i in range(r):
+        total += (q[i] / top) ** 2
+    return top * np.sqrt(total)
+
+
+@inner
+def fastest(problem, state, scratch, j):
+    """The largest |q_j'| and |b_j'| among the stages of the step."""
+    r = problem.e.shape[1]
+    m = state.sign.size
+    top, top_b = 0.0, 0.0
+    for p in range(13):
+        q = row(scratch.K[p], j, r)
+        b, _ = weights(scratch.K[p], m)
+        total = 0.0
+        for i in range(r):
+            total += q[i] * q[i]
+        top, top_b = max(top, total), max(top_b, abs(b[j]))
+    return np.sqrt(top), top_b
 
 
 @inner
 def suspects(problem, state, scratch):
-    """Pairs (neuron, surface) that may have crossed in the step; surface -1 stands for a change of sign of b.
+    """Pairs (neuron, surface) that may have met in the step; surface -1 stands for a change of sign of b.
 
-    A wrong sign without a force that could have made it is rounding: such a coordinate is put back on its surface, and
-    step.moved says so. Fills scratch.who, scratch.where and step.suspects.
+    To reach a surface and come back takes a way of at least a + b, the distances at the two ends; a neuron whose way
+    is shorter, at most REACH h times its largest velocity among the stages, has not met it. A wrong sign without a
+    force that could have made it is rounding: such a coordinate is put back on its surface, and step.moved says so.
+    Fills scratch.who, scratch.where and step.suspects.
     """
     m, big = state.bits.shape
     r = problem.e.shape[1]
     step, y1, u0, u1 = scratch.step, scratch.y1, scratch.u0, scratch.u1
     start, end, h = scratch.K[0], scratch.K[12], step.h
+    b0, _ = weights(state.y, m)
     b1, _ = weights(y1, m)
     count, moved = 0, 0
     for j in range(m):
         if state.dead[j] != 0:
             continue
-        if problem.first == 0 and state.delta_sign[j] != 0.0 and b1[j] * state.sign[j] < 0.0:
-            scratch.who[count], scratch.where[count] = j, -1
-            count += 1
+        top, top_b = fastest(problem, state, scratch, j)
+        if problem.first == 0 and state.delta_sign[j] != 0.0:
+            a, b = b0[j] * state.sign[j], b1[j] * state.sign[j]
+            if b < 0.0 or a + b <= REACH * h * top_b:
+                scratch.who[count], scratch.where[count] = j, -1
+                count += 1
         if problem.slope == 1.0:
             continue
+        far = REACH * h * top
         q1 = norm_q(y1, j, r)
         v0, v1 = speed(start, m, j, r), speed(end, m, j, r)
         for k in range(big):
@@ -152,8 +161,7 @@ def suspects(problem, state, scratch):
                 continue
             side = 1.0 if kind == ON else -1.0
             a, b = side * u0[j, k], side * u1[j, k]
-            fresh = state.code[j, k] >= FRESH
-            if b < (-0.1 * LEFT * q1 if fresh else 0.0):
+            if b < (-GRAIN * q1 if state.code[j, k] >= FRESH else 0.0):
                 grain0, grain1 = 1e-13 * v0, 1e-13 * v1
                 towards = side * normal_rate(problem, end, m, j, k, u1[j, k]) < -grain1
                 towards = towards or side * normal_rate(problem, start, m, j, k, u0[j, k]) < -grain0
@@ -166,31 +174,71 @@ def suspects(problem, state, scratch):
                         q[i] -= u1[j, k] * problem.e[k, i]
                     u1[j, k] = 0.0
                     moved = 1
-                continue
-            if fresh or min(a, b) > h * max(v0, v1):
-                continue
-            # Both ends on the right side: may the cubic through them dip below zero?
-            da = side * h * along_normal(problem, start, j, k)
-            db = side * h * along_normal(problem, end, j, k)
-            if da < 0.0 < db and hermite_minimum(a, b, da, db) < 0.3 * min(a, b):
+            elif a + b <= far:
                 scratch.who[count], scratch.where[count] = j, k
                 count += 1
     step.suspects, step.moved = count, moved
 
 
 @inner
-def hermite_minimum(a, b, da, db):
-    """Smallest value on [0, 1] of the cubic with these end values and slopes, da < 0 < db."""
-    c3 = 2.0 * (a - b) + da + db
-    c2 = -3.0 * (a - b) - 2.0 * da - db
-    lo, hi = 0.0, 1.0
-    for _ in range(30):
-        x = 0.5 * (lo + hi)
-        if da + x * (2.0 * c2 + 3.0 * c3 * x) < 0.0:
-            lo = x
-        else:
-            hi = x
-    return a + lo * (da + lo * (c2 + lo * c3))
+def beyond_cubic(P, j, r):
+    """|u - H| over the step for every surface at once, H the cubic through the ends and slopes of u: the largest values
+    of the interpolant's last four terms."""
+    total = 0.0
+    for p in range(4):
+        q = row(P[3 + p], j, r)
+        size = 0.0
+        for i in range(r):
+            size += q[i] * q[i]
+        total += TERM[p] * np.sqrt(size)
+    return total
+
+
+@inner
+def meeting(problem, state, scratch, j, k):
+    """(fraction of the step at which neuron j is first across surface k, 2 if it never is; how near it came to touching
+    the surface without crossing it, 1 if it did not)."""
+    m = state.sign.size
+    r = problem.e.shape[1]
+    step, P, poly, stack = scratch.step, scratch.P, scratch.poly, scratch.work.stack
+    side = 1.0 if (state.code[j, k] & 3) == ON else -1.0
+    size = norm_q(scratch.y1, j, r)
+    a, b = side * scratch.u0[j, k], side * scratch.u1[j, k]
+    fresh = state.code[j, k] >= FRESH
+    if b >= 0.0 and not fresh:
+        da = side * step.h * along_normal(problem, scratch.K[0], j, k)
+        db = side * step.h * along_normal(problem, scratch.K[12], j, k)
+        if min(min(a, b), min(a + da / 3.0, b - db / 3.0)) >= beyond_cubic(P, j, r):
+            return 2.0, 1.0
+    surface_poly(problem, P, j, k, poly)
+    bernstein.of_dense(scratch.u0[j, k], poly, side, stack[0])
+    low = stack[0, 0]
+    for l in range(8):
+        low = min(low, stack[0, l])
+    x = bernstein.first_below(stack, GRAIN * size if fresh or b >= 0.0 else 0.0)
+    if x <= 1.0 or fresh or low > GRAZE * size:
+        return x, 1.0
+    rate = max(speed(scratch.K[0], m, j, r), speed(scratch.K[12], m, j, r))
+    return x, grazing(scratch.u0[j, k], poly, side, step.h * rate)
+
+
+@inner
+def grazing(start, P, side, way):
+    """sqrt(2 u'' u) over the speed at the lowest point inside the step: the slope with which a surface this much nearer
+    would have been crossed, relative to the neuron's speed; `way` is that speed times the step. 1 without a lowest
+    point inside."""
+    best, place = np.inf, 0
+    for p in range(17):
+        v = side * interpolate(start, P, p / 16.0)
+        if v < best:
+            best, place = v, p
+    if place == 0 or place == 16 or way == 0.0:
+        return 1.0
+    x, best = lowest(start, P, side, (place - 1) / 16.0, (place + 1) / 16.0)
+    d = 1.0 / 16.0
+    x = min(max(x, d), 1.0 - d)
+    bend = interpolate(start, P, x - d) + interpolate(start, P, x + d) - 2.0 * interpolate(start, P, x)
+    return np.sqrt(2.0 * max(side * bend, 0.0) * max(best, 0.0)) / (d * way)
 
 
 @inner
@@ -204,24 +252,24 @@ def between(state, P, x, out):
 
 
 @inner
-def first_crossing(problem, state, scratch):
+def first_crossing(problem, state, run, scratch):
     """The earliest crossing among the suspects, as step.x (2 without one), step.neuron and step.surface."""
     m = state.sign.size
-    r = problem.e.shape[1]
-    step, P, poly = scratch.step, scratch.P, scratch.poly
+    step, stack = scratch.step, scratch.work.stack
     b0, _ = weights(state.y, m)
     for p in range(step.suspects):
         j, k = scratch.who[p], scratch.where[p]
         if k < 0:
             for i in range(7):
-                b, _ = weights(P[i], m)
-                poly[i] = b[j]
-            x = first_violation(b0[j], poly, state.sign[j], 0.0)
+                b, _ = weights(scratch.P[i], m)
+                scratch.poly[i] = b[j]
+            bernstein.of_dense(b0[j], scratch.poly, state.sign[j], stack[0])
+            x = bernstein.first_below(stack, 0.0)
         else:
-            surface_poly(problem, P, j, k, poly)
-            side = 1.0 if (state.code[j, k] & 3) == ON else -1.0
-            grain = 0.1 * LEFT * norm_q(scratch.y1, j, r) if state.code[j, k] >= FRESH else 0.0
-            x = first_violation(scratch.u0[j, k], poly, side, grain)
+            x, near = meeting(problem, state, scratch, j, k)
+            if near < run.nearest:
+                run.nearest, run.nearest_clock = near, step.clock
+                run.nearest_neuron, run.nearest_surface = j, k
         if x < step.x:
             step.x, step.neuron, step.surface, step.side = x, j, k, -1
 
@@ -237,35 +285,39 @@ def margin_at(problem, state, scratch, x, out):
 
 @inner
 def released_before(problem, state, run, scratch):
-    """A place in (0, 1], not after step.x, where a held surface has been released; 0 if there is none.
+    """The smallest place found in (0, 1], not after step.x, where a held surface has been released; 0 if there is none.
 
-    Looks at the end, half-way, and where parabolas through the margins at three places have their minimum. Expects
-    the margins at the start and at the end in at_lo and at_hi; leaves those at the place found in at_hi.
+    Looks where the polynomials through the margins at the stages do not exclude it. Expects the margins at the end in
+    at_hi; leaves those at the place found there.
     """
     step = scratch.step
-    at_lo, at_x, at_hi = scratch.at_lo, scratch.at_x, scratch.at_hi
     hi = min(step.x, 1.0)
-    if hi >= 1.0 and step.margin1 < 0.0:
-        return hi
-    # Not at the end of the step, but perhaps before the crossing, or in between and back.
-    low, _, _, _ = margin_at(problem, state, scratch, 0.5 * hi, at_x)
-    run.n_fields += 1
-    if low < 0.0:
-        copy_rows(at_hi, at_x)
-        return 0.5 * hi
-    low = step.margin1
-    if hi < 1.0:
-        low, _, _, _ = margin_at(problem, state, scratch, hi, at_hi)
-        run.n_fields += 1
-    if low < 0.0:
-        return hi
-    dip = lowest_dip(state, at_lo, at_x, at_hi)
-    if dip > 0.0:
-        low, _, _, _ = margin_at(problem, state, scratch, dip * hi, at_hi)
-        run.n_fields += 1
-        if low < 0.0:
-            return dip * hi
-    return 0.0
+    best, looked = 2.0, -1.0
+    if hi == 1.0 and step.margin1 < 0.0:
+        best = 1.0
+    for j in range(state.sign.size):
+        if state.dead[j] != 0:
+            continue
+        for a in range(state.slid[j]):
+            x = surfaces.release_place(state, scratch.work, surfaces.Watched(12, FIT, BACK), j, a, hi)
+            if x == 0.0 or x == looked or x >= best:
+                continue
+            looked = x
+            low, _, _, _ = margin_at(problem, state, scratch, x, scratch.at_x)
+            run.n_fields += 1
+            if low < 0.0:
+                best = x
+                copy_rows(scratch.at_hi, scratch.at_x)
+    return best if best <= 1.0 else 0.0
+
+
+@inner
+def may_release(state, scratch):
+    """Whether a held surface may have been released in the step, by the margins at its stages."""
+    surfaces.watch(state, scratch.at_lo, scratch.work.held[0])
+    surfaces.watch(state, scratch.at_hi, scratch.work.held[11])
+    watched = surfaces.Watched(12, FIT, BACK)
+    return scratch.step.margin1 < 0.0 or not surfaces.none_released(state, scratch.work, watched)
 
 
 @inner
@@ -284,37 +336,6 @@ def earliest(state, lo, hi, at_lo, at_hi):
 
 
 @inner
-def lowest_dip(state, at_lo, at_mid, at_hi):
-    """Where, by parabolas through three places, a held surface comes nearest to its release; 0 if none comes near."""
-    best, where = 1.0, 0.0
-    for j in range(state.sign.size):
-        if state.dead[j] != 0:
-            continue
-        for a in range(state.slid[j]):
-            k = state.where[j, a]
-            c1 = -3.0 * at_lo[j, k] + 4.0 * at_mid[j, k] - at_hi[j, k]
-            c2 = 2.0 * (at_lo[j, k] - 2.0 * at_mid[j, k] + at_hi[j, k])
-            if c1 < 0.0 and c2 > -0.5 * c1:
-                value = at_lo[j, k] - 0.25 * c1 * c1 / c2
-                if value < 0.3 * min(at_lo[j, k], at_hi[j, k]) and value < best:
-                    best, where = value, -0.5 * c1 / c2
-    return where
-
-
-@inner
-def may_release(state, at_lo, at_hi):
-    """Whether a held surface comes near to its release in a step, by the margins at its ends."""
-    for j in range(state.sign.size):
-        if state.dead[j] != 0:
-            continue
-        for a in range(state.slid[j]):
-            k = state.where[j, a]
-            if min(at_lo[j, k], at_hi[j, k]) <= abs(at_hi[j, k] - at_lo[j, k]):
-                return True
-    return False
-
-
-@inner
 def first_release(problem, state, run, scratch, hi):
     """The first release in (0, hi], given that one has happened at hi: into step.x, neuron, surface and side.
 
@@ -322,7 +343,8 @@ def first_release(problem, state, run, scratch, hi):
     """
     step = scratch.step
     at_lo, at_x, at_hi = scratch.at_lo, scratch.at_x, scratch.at_hi
-    grain = max(1e-16, 1e-4 * run.rtol * max(1.0, step.clock) / step.h)
+    # Relative to the time itself: when only the first layer moves, a run may begin at times of 1e-13.
+    grain = max(1e-16, 1e-4 * run.rtol * max(1.0, step.clock / step.h))
     lo, last, stuck = 0.0, 2.0, False
     _, neuron, surface, side = margin_at(problem, state, scratch, hi, at_hi)
     for turn in range(80):

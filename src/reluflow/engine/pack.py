@@ -25,6 +25,7 @@ class Pack(NamedTuple):
     """What does not change during a run. Everything is float64 or int64 and C-contiguous."""
 
     e: np.ndarray  # (S, r) unit normals of the surfaces
+    et: np.ndarray  # (r, S) the same by coordinates
     gram: np.ndarray  # (S, S) their inner products, rounding noise set to 0
     surf: np.ndarray  # (n,) surface of each datum
     alpha: np.ndarray  # (n,) x_i = alpha_i e_surf
@@ -63,6 +64,73 @@ class Start(NamedTuple):
     delta_sign: np.ndarray  # (m,) sign of a^2 - |w|^2, 0 for balanced rows
     delta_log: np.ndarray  # (m,) log of its modulus
 
+    def scaled(self, units: Units) -> Start:
+        """The same in other units."""
+        if units.first:
+            return self._replace(q=self.q * units.weight, b=self.b / units.b0)
+        return self._replace(c=self.c + units.log_size, delta_log=self.delta_log + 2.0 * units.log_size)
+
+
+class Units(NamedTuple):
+    """Units of inputs, outputs and output weights (powers of 2) in which a run has numbers of size one.
+
+        x = x0 x~,   y = y0 y~,   t~ = t x0 y0,   c~ = c + log(x0 / y0) / 2
+        first layer only:   b = b0 b~,   q~ = q b0 x0 / y0,   t~ = t (b0 x0)^2
+
+    Powers of 2 round nothing: multiplying data or labels by one changes no digit of a run. Losses that are not
+    homogeneous in the labels keep y0 = 1, and time is then in units of x0 alone.
+    """
+
+    x0: float = 1.0
+    y0: float = 1.0
+    b0: float = 1.0
+    first: bool = False
+
+    @property
+    def log_time(self) -> float:
+        """log of t~ / t."""
+        logs = np.log(self.x0) + np.log(self.y0)
+        return float(2.0 * (np.log(self.b0) + np.log(self.x0)) if self.first else logs)
+
+    @property
+    def log_size(self) -> float:
+        """What is added to c."""
+        return 0.0 if self.first else float(0.5 * (np.log(self.x0) - np.log(self.y0)))
+
+    @property
+    def weight(self) -> float:
+        """q~ / q when only the first layer moves."""
+        return self.b0 * (self.x0 / self.y0)
+
+    def to_clock(self, t):
+        """t~ of t."""
+        if self.first:
+            return t * self.b0 * self.x0 * self.b0 * self.x0
+        return t * self.x0 * self.y0
+
+    def to_time(self, clock):
+        """t of t~."""
+        if self.first:
+            return clock / self.b0 / self.x0 / self.b0 / self.x0
+        return clock / self.x0 / self.y0
+
+
+def power_of_2(values: np.ndarray) -> float:
+    """The power of 2 nearest to the largest modulus; 1 where all are 0."""
+    top = float(np.max(np.abs(values), initial=0.0))
+    return float(2.0 ** np.clip(np.rint(np.log2(top)), -1000, 1000)) if top > 0.0 else 1.0
+
+
+def units_of(problem: Problem) -> Units:
+    """The units that suit a problem."""
+    row = LOSSES[problem.loss]
+    y0 = power_of_2(problem.data.y) if row.quadratic else 1.0
+    first = problem.train == "first"
+    b0 = 1.0
+    if first:
+        b0 = power_of_2(problem.init.a * np.exp(problem.init.log_scales[1]))
+    return Units(power_of_2(problem.data.x), y0, b0, first)
+
 
 def surfaces(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each unit row the index of the first row parallel to it, and the sign of their inner product."""
@@ -93,8 +161,8 @@ def reduced_basis(e: np.ndarray, gram: np.ndarray) -> np.ndarray:
     return np.eye(d) if rank == d else vt[:rank]
 
 
-def pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
-    """The arrays of a problem, the map back, and the initial state."""
+def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
+    """The arrays of a problem in these units, the map back, and the initial state."""
     x, y = problem.data.x, problem.data.y
     # The largest entry is taken out before squaring, so that tiny and huge rows keep their direction.
     top = np.max(np.abs(x), axis=1)
@@ -105,7 +173,7 @@ def pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
     owner, sign = surfaces(unit)
     heads = np.flatnonzero(owner == np.arange(len(kept)))
     surf = np.searchsorted(heads, owner)
-    alpha = sign * norms * top[kept]
+    alpha = sign * norms * (top[kept] / units.x0)
     e = unit[heads]
     gram = e @ e.T
     gram[np.abs(gram) < ROUNDING] = 0.0
@@ -118,6 +186,7 @@ def pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
     else:
         reduced = e @ basis.T
     start, perp = initial_state(problem, basis)
+    start = start.scaled(units)
     r = start.q.shape[1]
     if r > reduced.shape[1]:
         reduced = np.hstack([reduced, np.zeros((len(heads), r - reduced.shape[1]))])
@@ -125,13 +194,14 @@ def pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
     np.maximum.at(opposite, surf, (alpha < 0).astype(np.int64))
     packed = Pack(
         e=np.ascontiguousarray(reduced),
+        et=np.ascontiguousarray(reduced.T),
         gram=np.ascontiguousarray(gram),
         surf=surf.astype(np.int64),
         alpha=np.ascontiguousarray(alpha),
-        y=np.array(y[kept]),
+        y=y[kept] / units.y0,
         opposite=opposite,
         weight=float(problem.weight),
-        constant=loss_at_zero(problem, np.delete(y, kept)),
+        constant=loss_at_zero(problem, np.delete(y, kept) / units.y0),
         loss=LOSSES[problem.loss].code,
         slope=float(problem.activation.slope),
         first=int(problem.train == "first"),

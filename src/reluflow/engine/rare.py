@@ -12,7 +12,6 @@ from reluflow.engine.field import DEAD, DORMANT, OFF, ON, PINNED, field, log_los
 from reluflow.engine.frozen import jump
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import along_normal, norm_q, speed
-from reluflow.engine.loss import tailed
 from reluflow.engine.origin import leave_dormancy, leave_origin, rest_if_held
 
 START, RESTORE, AT_ORIGIN, JUMP, LOOK = 0, 1, 2, 3, 4
@@ -57,14 +56,13 @@ def at_start(problem, state, run, work, v):
     b, _ = weights(state.y, m)
     bits_from_signs(problem, state)
     field(problem, state, state.y, 0.0, v, work)
-    surfaces.noise(problem, state.y, work)
+    surfaces.noise(problem, state, state.y, work)
     for j in range(m):
         if state.sign[j] == 0.0:
             h = along_pull(state, work, j)
             state.sign[j] = 1.0 if h >= 0.0 else -1.0
             b[j] = state.sign[j] * 1e-300
         if norm_q(state.y, j, r) == 0.0:
-            record(run, work.log, j, -1, surfaces.EV_ORIGIN, 0.0)
             leave_origin(problem, state, run, work, j, work.pull[j])
         elif mark_start(problem, state, work, j):
             settle_surfaces(problem, state, run, work, j, 1.0)
@@ -102,15 +100,11 @@ def restore(problem, state):
 
 @inner
 def first_step(problem, state, run, work, v):
-    """The loss the energy is compared with, the pull that counts as rest, and a careful first step."""
+    """The loss the energy is compared with, and a careful first step."""
     m = state.sign.size
     r = problem.e.shape[1]
-    G = velocity(problem, state, state.y, 0.0, v, work)
+    velocity(problem, state, state.y, 0.0, v, work)
     run.loss0 = np.exp(log_loss(problem, work.f))
-    force = 0.0
-    for i in range(problem.alpha.size):
-        force += abs(problem.alpha[i] * work.g[i])
-    run.rest *= force * (1.0 if tailed(problem.loss) else np.exp(G))
     top = 0.0
     for j in range(m):
         size = norm_q(state.y, j, r) if problem.first == 1 else 1.0
@@ -125,12 +119,11 @@ def at_origin(problem, state, run, work, v):
     if run.origin > 0:
         j = run.origin - 1
         run.origin = 0
-        surfaces.noise(problem, state.y, work)
-        record(run, work.log, j, -1, surfaces.EV_ORIGIN, 0.0)
+        surfaces.noise(problem, state, state.y, work)
         leave_origin(problem, state, run, work, j, work.way)
         return
     velocity(problem, state, state.y, run.clock, v, work)
-    surfaces.noise(problem, state.y, work)
+    surfaces.noise(problem, state, state.y, work)
     if run.log_used + state.sign.size * (problem.e.shape[0] + 2) <= work.log.shape[0]:
         leave_dormancy(problem, state, run, work)
     run.checked = 1
@@ -154,7 +147,7 @@ def look(problem, state, work, stored, v, margins):
         for i in range(stored.f.shape[1]):
             stored.f[at, i] = work.f[i]
         if stored.bits.shape[0] > 0:
-            surfaces.noise(problem, state.y, work)
+            surfaces.noise(problem, state, state.y, work)
             surfaces.margins(problem, state, work, margins)
             for j in range(m):
                 for k in range(big):

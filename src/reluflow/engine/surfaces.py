@@ -16,17 +16,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reluflow.engine import bernstein
 from reluflow.engine._jit import APART, inner, making
 from reluflow.engine.field import FRESH, OFF, ON, PINNED, SLID, fill
 from reluflow.engine.layout import row, weights
 from reluflow.engine.loss import tailed
 
 # How a surface came to be resolved.
-ABSENT, FALLING, RISING, HELD, FORCE_OFF, FORCE_ON, AT_START = 0, 1, 2, 3, 4, 5, 6
+ABSENT, FALLING, RISING, HELD, FORCE_OFF, FORCE_ON, AT_START, RELEASE = 0, 1, 2, 3, 4, 5, 6, 7
 # Kinds of events, in the order of `events.KINDS`.
 EV_ON, EV_OFF, EV_SLIDE, EV_RELEASE_ON, EV_RELEASE_OFF, EV_DEAD, EV_SIGN, EV_ORIGIN = 0, 1, 2, 3, 4, 5, 6, 7
 
 ROUND = 1e-13  # relative to the sum of the moduli of a neuron's surface forces
+LABEL = 1e-9  # of |F|: a bit nearer to the slope counts as being there
+ALLOW = 4.36  # times what the polynomial through the margins at the stages misses there, see `locate.REACH`
 
 
 class Hold(NamedTuple):
@@ -38,6 +41,14 @@ class Hold(NamedTuple):
     noise: float  # rounding error of the jump
     slope: float
     pinned: bool
+
+
+class Watched(NamedTuple):
+    """Places of a step at which release margins are known, and the polynomial through them (`bernstein`)."""
+
+    rows: int
+    fit: np.ndarray  # (8, rows) margins -> Bernstein coefficients
+    back: np.ndarray  # (rows, 8) coefficients -> margins
 
 
 class Box(NamedTuple):
@@ -53,6 +64,7 @@ class Box(NamedTuple):
     v: np.ndarray  # p - G n, the normal velocities
     scale: float  # sum of the moduli of all forces
     grain: float  # rounding of the velocities
+    dependent: bool  # whether the normals depend on each other
 
 
 @inner
@@ -93,48 +105,58 @@ def solve_spd(G, rhs, k):
 
 
 @inner
-def noise(problem, y, work):
-    """Fills work.noise: the rounding error of the forces F_k, from the size of what was summed. Expects work at y."""
+def noise(problem, state, y, work):
+    """Fills work.noise: the rounding error of the forces F_k, from the sum of the moduli of what was added up to get
+    them. Expects work at y."""
+    m, big = state.bits.shape
     r = problem.e.shape[1]
-    m = work.e2c.size
     b, _ = weights(y, m)
-    total = 0.0
+    out, size = work.noise, work.acc[0]
+    fill(size, 0.0)
     for j in range(m):
+        amp = work.e2c[j] * abs(b[j])
+        if amp == 0.0:
+            continue
         q = row(y, j, r)
-        size = 0.0
-        for i in range(r):
-            size += q[i] ** 2
-        total += work.e2c[j] * abs(b[j]) * np.sqrt(size)
-    out = work.noise
+        for k in range(big):
+            bit = 1.0 if problem.opposite[k] == 1 else state.bits[j, k]
+            if bit > 0.0 and (state.code[j, k] & 3) < SLID:
+                total = 0.0
+                for i in range(r):
+                    total += abs(q[i] * problem.e[k, i])
+                size[k] += amp * bit * total
     fill(out, 0.0)
     for i in range(problem.alpha.size):
-        a = abs(problem.alpha[i])
+        k, a = problem.surf[i], abs(problem.alpha[i])
         if tailed(problem.loss):
-            out[problem.surf[i]] += 1e-15 * a * abs(work.g[i]) * (1.0 + a * total)
+            out[k] += 1e-15 * a * abs(work.g[i]) * (1.0 + a * size[k])
         else:
-            out[problem.surf[i]] += 1e-15 * problem.weight * a * (abs(problem.y[i]) + a * total)
+            out[k] += 1e-15 * problem.weight * a * (abs(problem.y[i]) + a * size[k])
 
 
 @inner
 def held_margin(F, need, hold):
     """(margin, side) of one held surface with jump F whose bit would have to give the force `need`; see `margins`.
 
-    `resolve` counts the forces on held surfaces as rounding, so a pinned surface is released only above them, or it
-    would be held again.
+    `resolve` counts the forces on held surfaces as rounding, so a surface that is held by rounding is released only
+    above twice that, or it would be held again.
     """
     s = hold.sign
-    grain = ROUND * hold.scale + 10.0 * hold.noise
+    grain = ROUND * (hold.scale + hold.held) + 10.0 * hold.noise
     if abs(F) <= 10.0 * hold.noise:
         return 1.0, 0
     if s * F < 0.0:
         lo = -s * need - hold.slope * abs(F)
         hi = abs(F) + s * need
-        if hold.pinned and lo > 2.0 * (grain + ROUND * hold.held) and hi > 0.0:
+        # Sliding with the bit at the slope is the same motion: the code changes when the bit is clearly above it.
+        if hold.pinned and lo > 2.0 * grain + LABEL * abs(F) and hi > 0.0:
             return -1e-300, 2
         return (min(lo, hi) + grain) / hold.scale, 0 if lo < hi else 1
-    # A pinned surface may stay while no force acts along it; a slid one repels now.
+    # A slid surface that repels is released; on a pinned one the neuron may stay, but may leave too.
+    if hold.pinned and s * F > 2.0 * grain and abs(need - hold.slope * F) <= 2.0 * grain:
+        return -1e-300, 4
     lost = abs(need - hold.slope * F) if hold.pinned else max(abs(need), abs(F))
-    return (grain - lost) / hold.scale, 3
+    return (2.0 * grain - lost) / hold.scale, 3
 
 
 @inner
@@ -152,13 +174,69 @@ def multipliers(state, work, j):
         nu[p] = total / state.tri[j, p, p]
 
 
+@making
+def dependent_margin(problem, state, work, j, scale, held):
+    """(margin, surface) of neuron j held on surfaces whose normals depend on each other: it stays while some bits in
+    the box keep its velocity along all of them at 0. Sets these bits."""
+    big = state.bits.shape[1]
+    r = problem.e.shape[1]
+    s, t = state.sign[j], 0
+    for k in range(big):
+        if (state.code[j, k] & 3) >= SLID:
+            t += 1
+    surface, G = np.empty(t + APART, np.int64)[:t], np.empty((t + APART, t))[:t]
+    p, n = np.empty(t + APART)[:t], np.empty(t + APART)[:t]
+    lower, upper = np.empty(t + APART)[:t], np.empty(t + APART)[:t]
+    t, grain = 0, ROUND * (scale + held)
+    for k in range(big):
+        if (state.code[j, k] & 3) >= SLID:
+            surface[t] = k
+            t += 1
+            grain += 10.0 * work.noise[k]
+    for a in range(t):
+        k = surface[a]
+        F = work.jump[k]
+        p[a] = 0.0
+        for i in range(r):
+            p[a] += s * work.free[j, i] * problem.e[k, i]
+        for b in range(t):
+            G[a, b] = problem.gram[k, surface[b]]
+            p[a] += s * work.base[surface[b]] * G[a, b]
+        attracts = s * F < -10.0 * work.noise[k]
+        lower[a] = problem.slope * abs(F) if attracts else -s * F * problem.slope
+        upper[a] = abs(F) if attracts else lower[a]
+        n[a] = min(upper[a], max(lower[a], state.bits[j, k] * abs(F)))
+    one_by_one(G, p, lower, upper, n)
+    worst, where = 0.0, surface[0]
+    for a in range(t):
+        v = p[a]
+        for b in range(t):
+            v -= G[a, b] * n[b]
+        if abs(v) > worst:
+            worst, where = abs(v), surface[a]
+        if lower[a] < upper[a]:
+            state.bits[j, surface[a]] = min(1.0, max(problem.slope, n[a] / abs(work.jump[surface[a]])))
+    return (2.0 * grain - worst) / scale, where
+
+
+@inner
+def muted(state, j, k, margin, clear):
+    """The margin, or 1 for a surface that was released and held again at once (FRESH): it is tested again once it
+    has held by more than `clear`."""
+    if state.code[j, k] < FRESH:
+        return margin
+    if margin > clear:
+        state.code[j, k] -= FRESH
+    return 1.0
+
+
 @inner
 def margins(problem, state, work, out):
     """How far the held surfaces are from release: (smallest margin, neuron, surface, side), every margin in `out`.
 
     Sets the bits of slid surfaces on the way. A margin is relative to the neuron's forces; negative means release, to
-    the off side (0), to the on side (1), from pinned to sliding (2), or to be resolved anew (3). Expects work.free,
-    work.jump, work.base, work.noise of the state in question.
+    the off side (0), to the on side (1), from pinned to sliding (2), to be resolved anew (3), or free to leave a
+    surface that has begun to repel (4). Expects work.free, work.jump, work.base, work.noise of the state in question.
     """
     m, big = state.bits.shape
     worst, neuron, surface, side = 1.0, -1, -1, 0
@@ -166,12 +244,22 @@ def margins(problem, state, work, out):
         if state.slid[j] == 0 or state.dead[j] != 0:
             continue
         scale = 1e-300
-        held = 0.0
+        held, codes = 0.0, 0
         for k in range(big):
             if (state.code[j, k] & 3) < SLID:
                 scale += abs(state.bits[j, k] * work.jump[k] + work.base[k])
             else:
                 held += abs(work.jump[k]) + abs(work.base[k])
+                codes += 1
+        clear = 2.0 * ROUND * (scale + held) / scale
+        if codes > state.slid[j]:
+            margin, k = dependent_margin(problem, state, work, j, scale, held)
+            margin = muted(state, j, k, margin, clear)
+            for a in range(state.slid[j]):
+                out[j, state.where[j, a]] = margin
+            if margin < worst:
+                worst, neuron, surface, side = margin, j, k, 3
+            continue
         multipliers(state, work, j)
         s = state.sign[j]
         for a in range(state.slid[j]):
@@ -183,12 +271,96 @@ def margins(problem, state, work, out):
                 continue
             pinned = (state.code[j, k] & 3) == PINNED
             margin, to = held_margin(F, need, Hold(s, scale, held, work.noise[k], problem.slope, pinned))
+            margin = muted(state, j, k, margin, clear)
             if s * F < 0.0 and not pinned:
                 state.bits[j, k] = min(1.0, max(problem.slope, need / F))
             out[j, k] = margin
             if margin < worst:
                 worst, neuron, surface, side = margin, j, k, to
     return worst, neuron, surface, side
+
+
+@inner
+def watch(state, margin, to):
+    """Copies the margins of all held surfaces into one row, the a-th of neuron j at j kmax + a."""
+    room = state.where.shape[1]
+    for j in range(state.sign.size):
+        for a in range(state.slid[j]):
+            to[j * room + a] = margin[j, state.where[j, a]]
+
+
+@inner
+def fitted(held, column, fit, back, out):
+    """Bernstein coefficients of the polynomial through the margins of a held surface at the stages (least squares);
+    returns its largest miss there. `fit` gives the coefficients, `back` the values at the stages."""
+    n = held.shape[0]
+    for l in range(8):
+        total = 0.0
+        for p in range(n):
+            total += fit[l, p] * held[p, column]
+        out[l] = total
+    miss = 0.0
+    for p in range(n):
+        total = 0.0
+        for l in range(8):
+            total += back[p, l] * out[l]
+        miss = max(miss, abs(total - held[p, column]))
+    return miss
+
+
+@inner
+def release_place(state, work, watched, j, a, hi):
+    """Where in (0, hi] of a step the margin of the a-th held surface of neuron j may be negative; 0 if it cannot be.
+
+    The margin is that of the polynomial through its values at the stages, give or take ALLOW times what the polynomial
+    misses there. A pinned surface, whose margin is rounding by construction, counts by its values at the stages.
+    """
+    held, stack = work.held[: watched.rows], work.stack
+    column = j * state.where.shape[1] + a
+    if (state.code[j, state.where[j, a]] & 3) == PINNED:
+        for p in range(watched.rows):
+            if held[p, column] < 0.0:
+                return hi
+        return 0.0
+    miss = fitted(held, column, watched.fit, watched.back, stack[0])
+    if hi < 1.0:
+        bernstein.up_to(stack, hi)
+    low = stack[0, 0]
+    for l in range(8):
+        low = min(low, stack[0, l])
+    if low >= ALLOW * miss:
+        return 0.0
+    best, place = np.inf, 16
+    for p in range(1, 17):
+        v = bernstein.at(stack, 0, p / 16.0)
+        if v < best:
+            best, place = v, p
+    # What the coefficients left open is excluded by the values of the polynomial, where these are far above its miss.
+    if place < 16 and best > 0.5 * min(stack[0, 0], stack[0, 7]) and best >= ALLOW * miss:
+        return 0.0
+    return hi * place / 16.0
+
+
+@inner
+def none_released(state, work, watched):
+    """Whether no held surface can have been released inside the step."""
+    for j in range(state.sign.size):
+        if state.dead[j] != 0:
+            continue
+        for a in range(state.slid[j]):
+            if release_place(state, work, watched, j, a, 1.0) > 0.0:
+                return False
+    return True
+
+
+@inner
+def depends(state, j):
+    """Whether the normals that neuron j is held on depend on each other."""
+    codes = 0
+    for k in range(state.code.shape[1]):
+        if (state.code[j, k] & 3) >= SLID:
+            codes += 1
+    return codes > state.slid[j] and state.slid[j] > 0
 
 
 @inner
@@ -247,7 +419,7 @@ def box_qp(G, p, lower, upper, n):
 
     Principal pivoting: the coordinates that are free solve a linear system, those at a bound must be pushed against it;
     all that fail change places, one at a time once that stops helping (then it ends for certain, where G is definite).
-    A few sweeps of Gauss-Seidel give the first guess, and many of them the answer if the pivots do not.
+    A few sweeps of Gauss-Seidel give the first guess; where G is singular `one_by_one` gives the answer.
     """
     t = p.size
     for k in range(t):
@@ -301,9 +473,74 @@ def box_qp(G, p, lower, upper, n):
                 free[k] = place[k]
         for k in range(t):
             place[k] = free[k]
+    one_by_one(G, p, lower, upper, n)
+
+
+@inner
+def most_pushed(G, p, lower, upper, n, free):
+    """The coordinate at a bound that is pushed hardest away from it, -1 if none is."""
+    worst, who = 0.0, -1
+    for k in range(p.size):
+        if free[k] == 1 or lower[k] == upper[k]:
+            continue
+        v, size = p[k], abs(p[k])
+        for l in range(p.size):
+            v -= G[k, l] * n[l]
+            size += abs(G[k, l] * n[l])
+        push = v if n[k] == lower[k] else -v
+        if push > 1e-14 * size and push > worst:
+            worst, who = push, k
+    return who
+
+
+@making
+def one_by_one(G, p, lower, upper, n):
+    """`box_qp` where normals may depend on each other, by the active sets of Lawson and Hanson.
+
+    All coordinates start at a bound; the one pushed hardest away from its bound is freed, the free ones are solved for,
+    and those that would leave the box are stopped at it. A coordinate that depends on the free ones is not pushed, so
+    that the free ones stay independent, and no set comes back.
+    """
+    t = p.size
+    free, kept = np.zeros(t + APART, np.int64)[:t], np.empty(t + APART, np.int64)[:t]
+    small, rhs = np.empty((t + APART, t))[:t], np.empty(t + APART)[:t]
     for k in range(t):
-        n[k] = min(upper[k], max(lower[k], n[k]))
-    sweep_box(G, p, lower, upper, n, 2000)
+        n[k] = lower[k] if abs(n[k] - lower[k]) <= abs(upper[k] - n[k]) else upper[k]
+    for _ in range(10 * t + 20):
+        who = most_pushed(G, p, lower, upper, n, free)
+        if who < 0:
+            return
+        free[who] = 1
+        while True:
+            count = 0
+            for k in range(t):
+                if free[k] == 1:
+                    kept[count] = k
+                    count += 1
+            for a in range(count):
+                rhs[a] = p[kept[a]]
+                for l in range(t):
+                    if free[l] == 0:
+                        rhs[a] -= G[kept[a], l] * n[l]
+                for b in range(count):
+                    small[a, b] = G[kept[a], kept[b]]
+            if solve_spd(small, rhs, count) <= 1e-13:
+                # Pushed by rounding alone: it depends on the others.
+                free[who] = 0
+                return
+            way, stop = 1.0, -1
+            for a in range(count):
+                k = kept[a]
+                to = lower[k] if rhs[a] < lower[k] else upper[k]
+                if (rhs[a] < lower[k] or rhs[a] > upper[k]) and (to - n[k]) / (rhs[a] - n[k]) < way:
+                    way, stop = (to - n[k]) / (rhs[a] - n[k]), a
+            for a in range(count):
+                n[kept[a]] += way * (rhs[a] - n[kept[a]])
+            if stop < 0:
+                break
+            k = kept[stop]
+            n[k] = lower[k] if rhs[stop] < lower[k] else upper[k]
+            free[k] = 0
 
 
 @inner
@@ -342,6 +579,20 @@ def fails(G, p, lower, upper, n, place, k):
     if (place[k] == 0 and v > 1e-14 * size) or (place[k] == 1 and v < -1e-14 * size):
         return 2
     return -1
+
+
+@making
+def independent(G):
+    """Whether the normals with Gram matrix G are linearly independent."""
+    t = G.shape[0]
+    if t <= 1:
+        return True
+    L, rest = np.empty((t + APART, t))[:t], np.empty(t + APART)[:t]
+    for a in range(t):
+        rest[a] = 0.0
+        for b in range(t):
+            L[a, b] = G[a, b]
+    return not solve_spd(L, rest, t) < 1e-10
 
 
 @making
@@ -385,21 +636,7 @@ def gather(problem, state, work, j):
             lower[a] = -s * F * (1.0 if on else problem.slope)
             upper[a] = lower[a]
         n[a] = max(lower[a], min(upper[a], state.bits[j, k] * abs(F)))
-    return Box(surface, attract, p, G, lower, upper, n, v, scale, grain)
-
-
-@making
-def independent(G):
-    """Whether the normals with Gram matrix G are linearly independent: otherwise their bits are not unique."""
-    t = G.shape[0]
-    if t <= 1:
-        return True
-    L, rest = np.empty((t + APART, t))[:t], np.empty(t + APART)[:t]
-    for a in range(t):
-        rest[a] = 0.0
-        for b in range(t):
-            L[a, b] = G[a, b]
-    return not solve_spd(L, rest, t) < 1e-10
+    return Box(surface, attract, p, G, lower, upper, n, v, scale, grain, not independent(G))
 
 
 @inner
@@ -429,14 +666,18 @@ def turn_round(problem, state, work, j, box):
 
 @inner
 def attracted(problem, state, work, j, box, a):
-    """Bit and code of an attracting surface from its force; returns the distance from the other outcome."""
+    """Bit and code of an attracting surface from its force; returns the distance from the other outcome.
+
+    Where normals depend on each other the forces are not unique, only the velocity is: a surface is held when that is
+    zero along it.
+    """
     k = box.surface[a]
     bound = box.grain + 10.0 * work.noise[k]
     low, high = box.n[a] - box.lower[a], box.upper[a] - box.n[a]
-    if low > bound and high > bound:
-        state.bits[j, k] = box.n[a] / abs(work.jump[k])
+    if low > bound and (high > bound or (box.dependent and abs(box.v[a]) <= bound)):
+        state.bits[j, k] = min(1.0, box.n[a] / abs(work.jump[k]))
         state.code[j, k] = SLID
-        return min(low, high) / box.scale
+        return 1.0 if box.dependent else min(low, high) / box.scale
     if low <= bound:
         state.bits[j, k] = problem.slope
         state.code[j, k] = PINNED if abs(box.v[a]) <= bound else OFF + FRESH
@@ -460,21 +701,24 @@ def crossed(problem, state, work, j, box, a):
         on = mark == FORCE_ON
     state.bits[j, k] = 1.0 if on else problem.slope
     state.code[j, k] = (ON if on else OFF) + FRESH
-    if not on and not forced and mark >= HELD and abs(v) <= bound:
+    if not on and not forced and mark >= HELD and abs(v) <= bound and state.sign[j] * F <= bound:
         state.code[j, k] = PINNED
     return abs(v) / box.scale if not forced and mark != HELD and abs(F) > bound else 1.0
 
 
 @making
 def resolve(problem, state, work, j):
-    """Decides the bits of neuron j on the surfaces in work.mark; returns (unique?, distance from a bifurcation).
+    """Decides the bits of neuron j on the surfaces in work.mark: (unique?, distance from a bifurcation, on which).
 
     Writes state.bits and state.code; the caller records events, then calls `hold`. Expects work.jump, work.base,
     work.noise at the present state.
     """
     box = gather(problem, state, work, j)
     t = box.surface.size
-    unique = independent(box.G)
+    # Where all surfaces attract, the velocity is the element of least norm of a convex set, dependent or not.
+    unique = True
+    for a in range(t):
+        unique = unique and not (box.dependent and box.attract[a] == 0)
     for _ in range(t + 1):
         box_qp(box.G, box.p, box.lower, box.upper, box.n)
         for a in range(t):
@@ -485,14 +729,16 @@ def resolve(problem, state, work, j):
         unique = unique and sure
         if not again:
             break
-    distance = 1.0
+    distance, where = 1.0, -1
     for a in range(t):
         mark = work.mark[box.surface[a]]
         if box.attract[a] == 1 and mark != FORCE_OFF and mark != FORCE_ON:
-            distance = min(distance, attracted(problem, state, work, j, box, a))
+            here = attracted(problem, state, work, j, box, a)
         else:
-            distance = min(distance, crossed(problem, state, work, j, box, a))
-    return unique, distance
+            here = crossed(problem, state, work, j, box, a)
+        if here < distance:
+            distance, where = here, box.surface[a]
+    return unique, distance, where
 
 
 @inner

@@ -23,7 +23,7 @@ from reluflow.engine._jit import inner
 from reluflow.engine.events import SAME_INSTANT, change_sign, settle_surfaces
 from reluflow.engine.field import FRESH, ON, PINNED, SLID
 from reluflow.engine.layout import row, weights
-from reluflow.engine.locate import LEFT, along_normal, norm_q
+from reluflow.engine.locate import GRAIN, LEFT, along_normal, norm_q
 from reluflow.engine.surfaces import Hold
 
 NODES = 6  # of the Gauss rule, and coefficients of a polynomial
@@ -74,6 +74,8 @@ class Single(NamedTuple):
     A: np.ndarray  # (TAYLOR + 1,) series of a
     alpha: np.ndarray  # (NODES,) amounts
     bound: np.ndarray  # (NODES,) and what they can become
+    bend: np.ndarray  # (NODES,) bounds of their second derivatives
+    later: np.ndarray  # (60, 2) ends of intervals that wait to be looked at
     along: np.ndarray
     table: np.ndarray  # (LOOKS + 1, NODES + 1) amounts and a at equally spaced places
     on: np.ndarray
@@ -118,7 +120,30 @@ class Watch(NamedTuple):
     k: int
     side: float
     grain: float  # how far below zero is still zero
+    bend: float  # largest |second derivative|
     hold: Hold
+
+
+@inner
+def dot(a, b):
+    """<a, b> by eight sums side by side, always in the same order."""
+    n = a.size
+    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    k = 0
+    while k + 8 <= n:
+        s0 += a[k] * b[k]
+        s1 += a[k + 1] * b[k + 1]
+        s2 += a[k + 2] * b[k + 2]
+        s3 += a[k + 3] * b[k + 3]
+        s4 += a[k + 4] * b[k + 4]
+        s5 += a[k + 5] * b[k + 5]
+        s6 += a[k + 6] * b[k + 6]
+        s7 += a[k + 7] * b[k + 7]
+        k += 8
+    while k < n:
+        s0 += a[k] * b[k]
+        k += 1
+    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 
 
 @inner
@@ -235,46 +260,53 @@ def probe_table(one, watch, p, x):
 
 
 @inner
-def dip_between(one, watch, left, right):
-    """A place between two at which what is watched is below its grain, by golden sections; 2 if none is found."""
-    a, b = right - 0.618 * (right - left), left + 0.618 * (right - left)
-    fa, fb = probe(one, watch, a), probe(one, watch, b)
-    for _ in range(24):
-        if min(fa, fb) < -watch.grain:
-            break
-        if fa < fb:
-            right, b, fb = b, a, fa
-            a = right - 0.618 * (right - left)
-            fa = probe(one, watch, a)
+def lowest_possible(va, vb, bend):
+    """The least value on an interval of a function with these values at its ends and |f''| dx^2 / 2 at most `bend`."""
+    rise = vb - va
+    if abs(rise) >= bend:
+        return min(va, vb)
+    return va - (bend - rise) ** 2 / (4.0 * bend)
+
+
+@inner
+def bracket_between(one, watch, xa, va, xb, vb):
+    """(lo, hi) in [xa, xb] around the first place below the grain, hi = 2 if there is none; va, vb are the end values.
+
+    An interval is left out when its second derivative cannot take it below, and is halved, left half first, until the
+    function can only fall on it.
+    """
+    later, depth = one.later, 0
+    while True:
+        bend = 0.5 * watch.bend * (xb - xa) ** 2
+        last = depth == later.shape[0] - 1
+        if vb >= -watch.grain and (last or lowest_possible(va, vb, bend) >= -watch.grain):
+            if depth == 0:
+                return 0.0, 2.0
+            depth -= 1
+            xa, va = xb, vb
+            xb, vb = later[depth, 0], later[depth, 1]
+        elif vb < -watch.grain and (last or va - vb > 2.0 * bend):
+            return xa, xb
         else:
-            left, a, fa = a, b, fb
-            b = left + 0.618 * (right - left)
-            fb = probe(one, watch, b)
-    if min(fa, fb) < -watch.grain:
-        return a if fa < fb else b
-    return 2.0
+            later[depth, 0], later[depth, 1] = xb, vb
+            depth += 1
+            xb = 0.5 * (xa + xb)
+            vb = probe(one, watch, xb)
 
 
 @inner
 def bracket(one, watch, length):
-    """(lo, hi) in [0, length] around the first place below the grain, hi = 2 if there is none.
-
-    Looks at LOOKS places, and between three that show a minimum.
-    """
-    before, here = 0.0, 0.0
-    for p in range(LOOKS + 1):
-        x = length * p / LOOKS
-        there = probe_table(one, watch, p, x)
-        if there < -watch.grain:
-            return (0.0 if p == 0 else length * (p - 1) / LOOKS), x
-        if p > 1 and here <= before and here <= there and here < 0.5 * (before + there):
-            # How far below the lowest of the three a parabola through them goes; doubled to be safe.
-            dip = (there - before) ** 2 / (16.0 * (there + before - 2.0 * here) + 1e-300)
-            if here - 2.0 * dip - 0.1 * (there + before - 2.0 * here) < -watch.grain:
-                hi = dip_between(one, watch, x - 2.0 * length / LOOKS, x)
-                if hi <= 1.0:
-                    return x - 2.0 * length / LOOKS, hi
-        before, here = here, there
+    """(lo, hi) in [0, length] around the first place below the grain, hi = 2 if there is none."""
+    xa, va = 0.0, probe_table(one, watch, 0, 0.0)
+    if va < -watch.grain:
+        return 0.0, 0.0
+    for p in range(1, LOOKS + 1):
+        xb = length * p / LOOKS
+        vb = probe_table(one, watch, p, xb)
+        lo, hi = bracket_between(one, watch, xa, va, xb, vb)
+        if hi <= 1.0:
+            return lo, hi
+        xa, va = xb, vb
     return 0.0, 2.0
 
 
@@ -437,30 +469,26 @@ def take_up(problem, state, window, j):
 def expand(problem, state, window, j):
     """The series of a from here on, and bounds of what can move; whether the series dies out."""
     one, stretch = window.one, window.stretch
-    C, V, A, beta, gamma, bound = one.C, one.V, one.A, one.beta, one.gamma, one.bound
-    big = state.bits.shape[1]
+    C, V, A, beta, gamma, bound, bend = one.C, one.V, one.A, one.beta, one.gamma, one.bound, one.bend
     b, _ = weights(state.y, state.sign.size)
     for i in range(NODES):
-        beta[i] = 0.0
-        for k in range(big):
-            beta[i] += C[i, k] * one.u[k]
+        beta[i] = dot(C[i], one.u)
         for l in range(i + 1):
-            total = 0.0
-            for k in range(big):
-                total += C[i, k] * V[l, k]
-            gamma[i, l] = total
-            gamma[l, i] = total
+            gamma[i, l] = dot(C[i], V[l])
+            gamma[l, i] = gamma[i, l]
     if not series(beta, gamma, b[j], A):
         return False
     length = 1.0 - stretch.x0
     move = 0.0
     for i in range(NODES):
-        bound[i] = 0.0
+        bound[i], bend[i] = 0.0, 0.0
     power = 1.0
     for k in range(1, TAYLOR + 1):
-        power *= length
         for i in range(min(k, NODES)):
-            bound[i] += abs(A[k - 1 - i]) * power / k
+            bound[i] += abs(A[k - 1 - i]) * power * length / k
+            if k > 1:
+                bend[i] += (k - 1) * abs(A[k - 1 - i]) * power / length
+        power *= length
     for i in range(NODES):
         move += bound[i] * np.sqrt(abs(gamma[i, i]))
     stretch.length, stretch.move, stretch.looked = length, move, 0
@@ -480,7 +508,11 @@ def first_sign(problem, state, window, j):
     if s * one.A[0] <= reach:
         fill_table(one, stretch)
         hold = Hold(s, 1.0, 0.0, 0.0, problem.slope, False)
-        stretch.x = first_below(one, Watch(OF_SIGN, 0, s, 0.0, hold), stretch.length)
+        bend, power = 0.0, 1.0
+        for k in range(2, TAYLOR + 1):
+            bend += k * (k - 1) * abs(one.A[k]) * power
+            power *= stretch.length
+        stretch.x = first_below(one, Watch(OF_SIGN, 0, s, 0.0, bend, hold), stretch.length)
         if stretch.x <= stretch.length:
             stretch.hit = -1
 
@@ -496,21 +528,33 @@ def first_side(problem, state, window, j):
         right = 1.0 if kind == ON else -1.0
         grain = 1e-13 * stretch.move
         if state.code[j, k] >= FRESH:
-            grain += 0.1 * LEFT * stretch.norm
+            grain += GRAIN * stretch.norm
         away = right * one.u[k]
         if away < 0.0 and state.code[j, k] < FRESH:
             one.u[k] = 0.0
             away = 0.0
-        far = 0.0
+        far, bend = 0.0, 0.0
         for i in range(NODES):
             far += one.bound[i] * abs(one.V[i, k])
+            bend += one.bend[i] * abs(one.V[i, k])
         if away + grain > far:
             continue
         fill_table(one, stretch)
         hold = Hold(right, 1.0, 0.0, 0.0, problem.slope, False)
-        x = first_below(one, Watch(ON_SIDE, k, right, grain, hold), stretch.length)
+        x = first_below(one, Watch(ON_SIDE, k, right, grain, bend, hold), stretch.length)
         if x < stretch.x:
             stretch.x, stretch.hit, stretch.side = x, k, -1
+
+
+@inner
+def bend_of_margin(one, k, length, hold):
+    """A bound of the second derivative of the margin with which surface k is held."""
+    total, power = 0.0, 1.0
+    for i in range(2, NODES):
+        need = abs(one.C[i, k] - one.B[i, k])
+        total += i * (i - 1) * (abs(one.F[i, k]) + need) * power
+        power *= length
+    return total / hold.scale
 
 
 @inner
@@ -527,7 +571,13 @@ def first_loss_of_hold(problem, state, work, window, j):
         k = state.where[j, a]
         pinned = (state.code[j, k] & 3) == PINNED
         hold = Hold(state.sign[j], scale, held, stretch.unit * work.noise[k], problem.slope, pinned)
-        x = first_below(one, Watch(HELD, k, state.sign[j], 0.0, hold), min(stretch.x, stretch.length))
+        watch = Watch(HELD, k, state.sign[j], 0.0, bend_of_margin(one, k, stretch.length, hold), hold)
+        if state.code[j, k] >= FRESH:
+            clear = 2.0 * surfaces.ROUND * (scale + held) / scale
+            surfaces.muted(state, j, k, probe(one, watch, 0.0), clear)
+            if state.code[j, k] >= FRESH:
+                continue
+        x = first_below(one, watch, min(stretch.x, stretch.length))
         if x < stretch.x:
             need = value(one.C, k, x) - value(one.B, k, x)
             _, side = surfaces.held_margin(value(one.F, k, x), need, hold)
@@ -564,6 +614,8 @@ def mark_met(problem, state, work, window, j, a):
                 mark[k] = surfaces.FORCE_OFF
             elif k == hit and stretch.side == 1:
                 mark[k] = surfaces.FORCE_ON
+            elif k == hit:
+                mark[k] = surfaces.AT_START if stretch.side == 4 else surfaces.RELEASE
             continue
         if problem.slope == 1.0:
             continue
@@ -601,14 +653,15 @@ def happen(problem, state, run, work, window, j):
     if stretch.hit == -1:
         unique = change_sign(state, run, work, j)
     elif stretch.side < 0 and state.slid[j] > 0:
-        if norm_q(state.y, j, problem.e.shape[1]) <= 1e-9 * stretch.norm:
+        r = problem.e.shape[1]
+        if state.slid[j] == r - 1 or norm_q(state.y, j, r) <= 1e-9 * stretch.norm:
             return False
     changes = mark_met(problem, state, work, window, j, a)
     for k in range(state.bits.shape[1]):
         one.was[k] = state.code[j, k]
     if changes or not unique:
         settle_surfaces(problem, state, run, work, j, 1.0 if unique else 0.0)
-    return run.origin == 0
+    return run.origin == 0 and not surfaces.depends(state, j)
 
 
 @inner
@@ -632,6 +685,9 @@ def trace(problem, state, run, work, window, j):
     """
     one, stretch = window.one, window.stretch
     b, _ = weights(state.y, state.sign.size)
+    if surfaces.depends(state, j):
+        window.hits[j] = 0
+        return BAD
     take_up(problem, state, window, j)
     for _ in range(MOST_EVENTS):
         if not expand(problem, state, window, j):
@@ -680,7 +736,7 @@ def restart(problem, state, one, j, x):
             u[state.where[j, a]] = 0.0
     size = norm_q(state.y, j, problem.e.shape[1])
     for k in range(big):
-        if state.code[j, k] >= FRESH:
+        if state.code[j, k] >= FRESH and (state.code[j, k] & 3) < SLID:
             right = 1.0 if (state.code[j, k] & 3) == ON else -1.0
             if right * u[k] > LEFT * size:
                 state.code[j, k] -= FRESH

@@ -16,10 +16,11 @@ import numpy as np
 
 from reluflow.engine import surfaces
 from reluflow.engine._jit import entry, inner
-from reluflow.engine.coupled import GO_ON, calm, finite, resting, write_checkpoint
+from reluflow.engine.coupled import GO_ON, calm, finite, hidden, moving, resting, write_checkpoint
 from reluflow.engine.explicit import clock_shift, velocity
 from reluflow.engine.field import DORMANT, FRESH, ON, SLID, add_up, copy, drive, fill, per_surface, stiffness, times
 from reluflow.engine.layout import (
+    CANCELLED,
     FLUSH,
     NOT_FINITE,
     QUIET,
@@ -66,8 +67,10 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
         gamma=np.zeros((NODES, NODES)),
         A=np.zeros(TAYLOR + 1),
         alpha=few(),
+        bend=np.zeros(NODES),
         bound=few(),
         along=np.zeros(max(NODES, min(S, r) + 1)),
+        later=np.zeros((60, 2)),
         table=np.zeros((LOOKS + 1, NODES + 1)),
         on=np.zeros((2, S)),
         here=np.zeros(S),
@@ -139,7 +142,7 @@ def output_rates(problem, state, work, window, fac):
     m, big = state.bits.shape
     r = problem.e.shape[1]
     weight, _ = weights(state.y, m)
-    times(work.pull, problem.e.T, window.C[0])
+    times(work.pull, problem.et, window.C[0])
     for part in range(2):
         for k in range(big):
             window.rate[part, k] = 0.0
@@ -382,9 +385,9 @@ def reason_to_stop(problem, state, run, work, window, budget):
         return RUNNING
     if run.clock >= run.end:
         return REACHED
-    if resting(problem, state, window.tmp, run.G, run.rest, work):
-        return STATIONARY
-    surfaces.noise(problem, state.y, work)
+    surfaces.noise(problem, state, state.y, work)
+    if not moving(problem, state, work) and resting(problem, state, run, window.tmp, work):
+        return CANCELLED if hidden(problem, work) else STATIONARY
     if run.wait == 0 and calm(problem, state, run, window.tmp, work):
         return QUIET
     return GO_ON
