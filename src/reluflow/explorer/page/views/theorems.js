@@ -16,7 +16,7 @@ function summary() {
 
 const NICE = { boursier2022: "Boursier et al.", min2024: "Min et al.", kou2023: "Kou et al.", lee2023: "Lee et al." };
 const KIND = {
-  holds: "holds", "holds within slack": "holds", violated: "violated", unmeasured: "unknown",
+  holds: "holds", "holds within slack": "holds", violated: "violated", unmeasured: "unknown", unfinished: "unknown",
   "consistent so far": "apart", "constant fitted": "apart",
 };
 const open = new Set();
