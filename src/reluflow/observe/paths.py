@@ -58,14 +58,24 @@ def moments(sol) -> np.ndarray:
 
 
 def visits(seen: Witness) -> list[list[Visit]]:
-    """The patterns at the moments of a Witness, each from the first moment at which it was seen."""
+    """The patterns at the moments of a Witness, each from the first moment at which it was seen: the event's own time
+    where that moment is one."""
     on = seen.reduce(lambda bits, _: bits >= 1.0)
+    known = np.unique(seen.sol.events.t)
     changed = np.any(on[1:] != on[:-1], axis=2)
     found = []
     for j in range(on.shape[1]):
         first = np.r_[0, 1 + np.flatnonzero(changed[:, j])]
-        start = np.r_[0.0, seen.t[first[1:]]]
+        start = np.r_[0.0, _exact(seen.t[first[1:]], known)]
         end = np.r_[start[1:], np.inf]
         on_then = [tuple(np.flatnonzero(on[k, j]).tolist()) for k in first]
         found.append([Visit(p, float(a), float(b)) for p, a, b in zip(on_then, start, end, strict=True)])
     return found
+
+
+def _exact(t: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Times, with those that are an event looked at late replaced by the event's."""
+    if not len(known):
+        return t
+    before = known[np.maximum(np.searchsorted(known, t, side="right") - 1, 0)]
+    return np.where((before <= t) & (t - before <= 4e-12 * np.abs(t)), before, t)
