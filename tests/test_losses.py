@@ -1,13 +1,14 @@
 """Every row of the table of losses: its formulas, the same in numpy, in compiled kernels and in JAX."""
 
 from functools import partial
+from pathlib import Path
 
 import mpmath
 import numba
 import numpy as np
 import pytest
 
-from reluflow.engine import _jit
+from reluflow.engine import _jit, _parts
 from reluflow.engine import loss as compiled
 from reluflow.losses import LOSSES, function
 
@@ -86,7 +87,7 @@ def test_codes_and_names_are_those_of_one_row():
     assert all(name == row.name for name, row in LOSSES.items())
 
 
-@numba.njit(**(_jit.ENTRY | {"cache": False}))
+@numba.njit(pipeline_class=_parts.EntryCompiler, _nrt=False, **_jit.OPTIONS)
 def by_kernels(loss, y, f, out):
     """Force, curvature, and with a tail the logarithms; returns the sum of values."""
     for i in range(f.size):
@@ -146,27 +147,16 @@ def test_the_log_of_a_sum_is_the_log_of_the_sum(row):
     np.testing.assert_allclose(row.log_total(y, f, 0.25, 0.7), plain, rtol=1e-14)
 
 
-def test_a_kernel_compiled_with_another_table_is_forgotten(tmp_path):
+def test_the_stamp_of_compiled_kernels_changes_with_the_table(tmp_path, monkeypatch):
     """Numba looks at the file of the kernel alone; the table is a file of its own."""
-    import shutil
-    import subprocess
-    import sys
-    from pathlib import Path
-
-    import reluflow
-
-    source = Path(reluflow.__file__).parent
-    for part in ("__init__.py", "_lazy.py", "losses.py", "engine/__init__.py"):
-        (tmp_path / "reluflow" / part).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source / part, tmp_path / "reluflow" / part)
-    cache = tmp_path / "reluflow" / "engine" / "__pycache__"
-    use = [sys.executable, "-c", "import reluflow.engine"]
-    env = {"PYTHONPATH": str(tmp_path)}
-    subprocess.run(use, env=env, check=True)
-    (cache / "old.nbi").touch()
-    subprocess.run(use, env=env, check=True)
-    assert (cache / "old.nbi").exists()
-    with (tmp_path / "reluflow" / "losses.py").open("a") as table:
+    engine = Path(_jit.__file__).parent
+    for path in (*engine.glob("*.py"), engine.parent / "losses.py"):
+        copy = tmp_path / path.relative_to(engine.parent)
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+    monkeypatch.setattr(_jit, "__file__", str(tmp_path / "engine" / "_jit.py"))
+    before = _jit.sources.__wrapped__()
+    assert before == _jit.sources.__wrapped__() == _jit.sources()
+    with (tmp_path / "losses.py").open("a") as table:
         table.write("# one more row\n")
-    subprocess.run(use, env=env, check=True)
-    assert not (cache / "old.nbi").exists()
+    assert _jit.sources.__wrapped__() != before
