@@ -39,6 +39,7 @@ from support.problems import random_balanced, random_unbalanced
 
 import reluflow as rf
 from reluflow.drive import exact as flow
+from reluflow.drive import loop
 from reluflow.engine import field, frozen, surfaces
 
 CASES = {}
@@ -330,7 +331,7 @@ def a_run_that_is_stopped(options, methods):
 
 @several(first=(0,), third=(2,))
 def a_run_that_is_interrupted(after):
-    left, kept, seconds = [after], flow.Machine.burst, flow.BURST_SECONDS
+    left, kept, seconds = [after], flow.Machine.burst, loop.BURST_SECONDS
 
     def burst(self, budget):
         if budget > 0 or after == 0:
@@ -339,11 +340,11 @@ def a_run_that_is_interrupted(after):
             raise KeyboardInterrupt
         return kept(self, budget)
 
-    flow.Machine.burst, flow.BURST_SECONDS = burst, 1e-9  # one step each: the third comes before the end
+    flow.Machine.burst, loop.BURST_SECONDS = burst, 1e-9  # one step each: the third comes before the end
     try:
         sol = rf.solve(spread(4, "logistic", 0.0, rf.init.balanced), METHODS[0], t1=1e9)
     finally:
-        flow.Machine.burst, flow.BURST_SECONDS = kept, seconds
+        flow.Machine.burst, loop.BURST_SECONDS = kept, seconds
     return {"outcome": np.array(sol.outcome.name), "begun": np.array(len(sol.t) > 1)}
 
 
