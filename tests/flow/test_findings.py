@@ -329,6 +329,6 @@ def test_the_end_of_a_run_can_be_read_however_small_its_neurons():
     # E19: `final` raised once a neuron had reached e^-1e14.
     problem = rf.Problem(rf.Data([[1.0]], [-1.0]), rf.Params([[1.0]], [1.0], log_scale=-5.0))
     sol = rf.solve(problem, rf.Flow(1e-8), t1=1e14)
-    size = np.broadcast_to(sol.final.log_scale, 1) + np.log(np.abs(sol.final.a))
-    # Both weights shrink at rate |y| x: log size = -5 - t.
-    assert size[0] == pytest.approx(-1e14, rel=1e-6)
+    # Both weights shrink at rate |y| x: log size = -5 - t. Parameters stop at the smallest log scale they take.
+    assert sol.end.log_scale[0, 0] == pytest.approx(-1e14, rel=1e-6)
+    assert np.broadcast_to(sol.final.log_scale, 1)[0] == -1e6
