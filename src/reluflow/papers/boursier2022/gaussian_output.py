@@ -24,7 +24,7 @@ def check(problem, seed: int = 5, rtol: float = 1e-10) -> Report:
     balanced start: Assumption 3 for the draw, and lambda so small that stray neurons have a tenth of a norm,
     $\lambda^{1-\rho_{max}} \le 1/10$ with $\rho_{max}$ of the balanced start with these directions and signs.
     """
-    from reluflow.flow import Flow
+    from reluflow.methods import Flow
     from reluflow.solve import solve
 
     const = Constants(problem)

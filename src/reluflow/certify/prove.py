@@ -1,0 +1,40 @@
+"""`rf.certify`: from a problem to a theorem about its gradient flow."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from reluflow.certify.certificate import Certificate
+
+
+def certify(
+    problem,
+    t1=None,
+    *,
+    log_t1: float | None = None,
+    digits: int = 40,
+    every_scale_below: bool = False,
+    latest: float = 2000.0,
+) -> Certificate:
+    """A theorem about the gradient flow of `problem`, proved in ball arithmetic.
+
+    With `t1` (a number, or a decimal as text) or `log_t1`: all events up to that time, and enclosures of outputs, loss
+    and norm there. Without: all events for ever, convergence, and an enclosure of the limit, to be found by the time
+    `latest`. `every_scale_below` states it for every scale up to e^log_scale at once. Numbers of the problem are read
+    as the decimals that print them and taken exactly; `digits` is the precision to begin with, doubled up to three
+    times. Covers balanced ReLU neurons, small problems (say 10 neurons, 6 data), square loss, and logistic loss up to
+    a time. Raises `Refused`, with place and reason, where no proof was found.
+    """
+    if t1 is not None and log_t1 is not None:
+        raise ValueError("`certify` takes `t1` or `log_t1`, not both: leave one out.")
+    if log_t1 is not None:
+        t1 = float(f"{math.exp(log_t1):.12g}")
+    t1 = t1 if t1 is None or isinstance(t1, str) else repr(float(t1))
+    if t1 is not None and not Fraction(t1) > 0:
+        raise ValueError(f"`t1` must be positive, got {t1}.")
+    if digits < 15:
+        raise ValueError(f"`digits` must be at least 15, got {digits}: try 40.")
+    from reluflow.certify.proof import proved
+
+    return Certificate(proved(problem, t1, digits, every_scale_below, latest))

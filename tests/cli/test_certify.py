@@ -1,0 +1,47 @@
+"""`reluflow certify`: a theorem from a TOML, its check, and refusals."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from reluflow.cli import app
+
+pytest.importorskip("flint")
+
+TOML = """
+format = 1
+[data]
+kind = "two_points"
+[init]
+kind = "balanced"
+width = 4
+dim = 2
+log_scale = -7.0
+seed = 0
+"""
+
+
+def said(*arguments, code=0) -> str:
+    result = CliRunner().invoke(app, ["certify", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_a_theorem_is_proved_saved_and_checked(tmp_path):
+    experiment, certificate = tmp_path / "two.toml", tmp_path / "two.json"
+    experiment.write_text(TOML, encoding="utf-8")
+    text = said(experiment, "--out", certificate)
+    assert text.startswith("Theorem.") and "0.89442741" in text
+    assert said("--check", certificate).endswith("Proved.\n")
+    content = json.loads(certificate.read_text(encoding="utf-8"))
+    content["limit"]["loss"] = "0.2"
+    certificate.write_text(json.dumps(content), encoding="utf-8")
+    assert "Refused." in said("--check", certificate, code=1)
+    assert json.loads(said("--check", certificate, "--json", code=1))["proved"] is False
+
+
+def test_what_is_not_covered_is_refused_with_exit_code_1(tmp_path):
+    experiment = tmp_path / "two.toml"
+    experiment.write_text(TOML, encoding="utf-8")
+    assert "balanced" in said(experiment, "--set", "init.kind=gaussian", "--t1", "1", code=1)
