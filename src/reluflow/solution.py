@@ -307,43 +307,6 @@ class Solution:
             return end_text(self)
         raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`.")
 
-    # Names of version 0.1 that `papers` and `explorer` still read.
-
-    @property
-    def _frames(self):
-        return tuple(map(np.array, self.recording.frames))
-
-    @property
-    def _checkpoints(self):
-        marks = self.recording.checkpoints
-        return np.column_stack([marks.clock, self.recording.resume]), np.array(marks.y), np.array(marks.code)
-
-    @property
-    def _machine(self):
-        return self.replay._driver
-
-    @property
-    def _time(self):
-        return self.clock
-
-    def _replay(self, clock):
-        return tuple(self.replay.at(clock))
-
-    def _split(self, y):
-        return self.replay.split(y)
-
-    def _to_data(self, f):
-        coords = self.replay._driver.coords
-        full = np.zeros((*f.shape[:-1], coords.n))
-        full[..., coords.kept] = f
-        return full
-
-    def _bits_to_data(self, bits):
-        return self.replay._of_data(bits)
-
-    def _slid(self, code):
-        return self.replay.sliding(code)
-
     def __repr__(self) -> str:
         log_loss, s = float(self.end.log_loss[0]), self.stats
         loss = f"{np.exp(log_loss):.6g}" if -700 < log_loss < 700 or log_loss == -np.inf else f"e^{log_loss:.6g}"

@@ -1,7 +1,7 @@
 """Runs that have been tampered with: what a check of a theorem is worth is what it notices of these.
 
 A mutant is a Solution whose states, events or problem are not those of the run it was made of; everything else is the
-run's own. The only thing here that knows how a Solution keeps its states is `Tampered`.
+run's own. Only `Tampered` and `_Replay` know how a Solution keeps its states.
 """
 
 from __future__ import annotations
@@ -12,43 +12,56 @@ from dataclasses import replace
 import numpy as np
 
 import reluflow as rf
-from reluflow.solution import Solution
-
-CACHED = ("_looked", "outputs", "log_norm", "log_t", "t", "final", "_observed")
+from reluflow.engine.layout import parts
 
 
-class Tampered(Solution):
+class _Replay:
+    """The replay of a run with its states changed: everything else is the run's own."""
+
+    def __init__(self, honest, change, clock):
+        self._honest, self._change, self._moved = honest, change, clock
+
+    def __getattr__(self, name):
+        return getattr(self._honest, name)
+
+    def at(self, clock):
+        found = self._honest.at(clock if self._moved is None else self._moved(np.asarray(clock, float)))
+        return self.changed(found._replace(clock=np.asarray(clock, float)))
+
+    def changed(self, states):
+        if self._change is None:
+            return states
+        y = states.y.copy()
+        q, b, c = (v.copy() for v in self._honest.split(y))
+        was_b, was_c = b.copy(), c.copy()
+        factor = self._change(self._honest.clock.times(states.clock)[0], self._honest.expand(q), b, c)
+        # States are kept in the run's own units: what changes is changed there by the same factors.
+        own_q, own_b, own_c, _ = parts(y, self._honest.surfaces[0])
+        own_q *= factor[..., None]
+        own_b *= np.where(was_b != 0.0, b / np.where(was_b != 0.0, was_b, 1.0), 1.0)
+        own_c += c - was_c
+        return states._replace(y=y)
+
+
+def Tampered(sol, change=None, *, clock=None, events=None, problem=None, last=None):
     """`sol` with `change(t, w, a, c)` made to its states at times t: mantissas w, a and log scales c, in place."""
-
-    def __init__(self, sol, change=None, *, clock=None, events=None, problem=None, last=None):
-        vars(self).update({k: v for k, v in vars(sol).items() if k not in CACHED})
-        self._honest, self._change, self._moved = sol, change, clock
-        if events is not None:
-            self.events = events
-        if problem is not None:
-            self.problem = problem
-        frames, marks = sol._frames, sol._checkpoints
-        if last is not None:  # a run that was stopped there
-            self.outcome = rf.Outcome.REACHED
-            frames = tuple(v[frames[0] <= last] for v in frames)
-            marks = tuple(v[marks[0][:, 0] <= last] for v in marks)
-        self._frames = self._made(frames[0], frames[1], frames[2])
-        self._checkpoints = (marks[0], *self._made(marks[0][:, 0], marks[1], marks[2])[1:])
-
-    def _made(self, clock, y, code):
-        if self._moved is not None:
-            _, y, code = self._honest._replay(self._moved(np.asarray(clock, float)))
-        if self._change is not None:
-            y = y.copy()
-            q, b, c = self._honest._split(y)
-            w = self._honest._machine.coords.expand(q)
-            turned = self._change(self._honest._time.times(clock)[0], w, b, c)
-            q *= turned[..., None]
-        return clock, y, code
-
-    def _replay(self, clock):
-        clock, y, code = self._honest._replay(clock) if self._moved is None else (clock, None, None)
-        return self._made(clock, y, code)
+    made, old = _Replay(sol.replay, change, clock), sol.recording
+    frames, marks, resume, outcome = old.frames, old.checkpoints, old.resume, old.outcome
+    if last is not None:  # a run that was stopped there
+        kept = marks.clock <= last
+        frames, marks, resume = frames.rows(frames.clock <= last), marks.rows(kept), resume[kept]
+        outcome = rf.Outcome.REACHED
+    states = [made.at(v.clock) if clock is not None else made.changed(v) for v in (frames, marks)]
+    recording = replace(
+        old,
+        frames=states[0],
+        checkpoints=states[1],
+        resume=resume,
+        outcome=outcome,
+        events=old.events if events is None else events,
+        problem=old.problem if problem is None else problem,
+    )
+    return rf.Solution(recording, made)
 
 
 def since_when(sol) -> float:
@@ -114,7 +127,7 @@ def freeze(sol):
 
 def backwards(sol):
     """The run with time reversed."""
-    last = float(sol._checkpoints[0][-1, 0])
+    last = float(sol.recording.checkpoints.clock[-1])
     if isinstance(sol.method, rf.Descent):
         return Tampered(sol, clock=lambda k: last - np.rint(k))
     return Tampered(sol, clock=lambda clock: last - clock)
@@ -145,7 +158,7 @@ def other_constants(sol):
 
 def cut(sol):
     """The run stopped at a sixth of its frames: nothing in it is false, but much of it is missing."""
-    return Tampered(sol, last=float(sol._frames[0][max(1, len(sol.t) // 6)]))
+    return Tampered(sol, last=float(sol.recording.frames.clock[max(1, len(sol.t) // 6)]))
 
 
 def _problem(p, data):

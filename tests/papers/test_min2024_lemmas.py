@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.papers._kept import kept
 from reluflow.papers.min2024 import _errata, _standard, lemma2
 from reluflow.papers.min2024._run import Run
 
@@ -234,7 +233,7 @@ def test_growth_before_arrival_is_not_growth(six):
     early = copy.copy(six)
     run = Run(early)
     vars(run)["arrival"] = np.zeros(len(run.sign))  # as if all had been aligned from the start
-    kept(early, ("min2024", "corrected"), lambda: run)
+    early._kept[(Run, "corrected")] = run
     assert rf.check("min2024.lemma14", six).ok
     assert rf.check("min2024.lemma14", early).violated
 
@@ -262,7 +261,7 @@ def test_a_gradient_larger_than_claimed_is_noticed(six):
     import dataclasses
 
     run.geo = dataclasses.replace(run.geo, x_max=run.geo.x_max / 10)
-    kept(fake, ("min2024", "corrected"), lambda: run)
+    fake._kept[(Run, "corrected")] = run
     assert rf.check("min2024.equation50", fake).violated
     assert data.n == 6
 

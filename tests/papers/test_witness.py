@@ -1,15 +1,12 @@
 """Checks read the weights of a run, not its log; what a run does not reach is unfinished, never violated."""
 
-import gc
-import weakref
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
 
 import reluflow as rf
 from reluflow.observe._witness import Witness
-from reluflow.papers._kept import MOST, kept
 from reluflow.papers.boursier2022 import _standard as boursier
 from reluflow.papers.min2024 import _standard as min2024
 
@@ -153,20 +150,3 @@ def test_a_registered_function_has_a_name_and_is_listed(six):
         from reluflow import checking
 
         checking._mine.clear()
-
-
-def test_what_is_kept_of_a_run_is_freed_with_the_last_runs():
-    class Run:
-        pass
-
-    first = Run()
-    assert kept(first, "key", lambda: 1) == 1
-    assert kept(first, "key", lambda: 2) == 1
-    there = weakref.ref(first)
-    kept(first, "holder", partial(list, [first]))
-    others = [Run() for _ in range(MOST)]
-    for other in others:
-        kept(other, "key", lambda: 0)
-    del first
-    gc.collect()
-    assert there() is None

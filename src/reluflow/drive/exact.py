@@ -14,6 +14,7 @@ from reluflow.engine import coupled, implicit, layout, rare, windows
 from reluflow.engine.field import BLAS_ABOVE
 from reluflow.engine.pack import Coordinates, Units, pack, units_of
 from reluflow.engine.tracer import Window
+from reluflow.losses import LOSSES
 from reluflow.methods import Limits, Save
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -63,7 +64,9 @@ class Machine:
         self.saved = layout.Frames(
             np.empty(0), np.empty(few), np.empty((few, self.size)), np.empty((few, cells), np.int64)
         )
-        stiff = problem.train == "both" and self.n <= implicit.MOST
+        # Not for a loss whose curvature jumps.
+        smooth = problem.tailed or LOSSES[problem.loss].quadratic
+        stiff = problem.train == "both" and self.n <= implicit.MOST and smooth
         work = layout.new_work(self.m, self.r, self.big, self.n)
         self.scratch = layout.new_scratch(work, implicit.stiff(self.n if stiff else 0, self.size), self.size)
         self.mode: int | None = rare.START

@@ -159,7 +159,7 @@ def resting(problem, state, run, v, work):
             else:
                 total += abs(state.bits[j, k] * work.probe_jump[k] + work.probe_base[k])
                 grain += state.bits[j, k] * work.noise[k]
-        bound = rest * total + grain
+        bound = rest * total + 4.0 * grain
         if np.sqrt(size) > left + bound or pull_left(problem, state, work, j) > bound:
             return False
     return True

@@ -6,8 +6,6 @@ are judged at the run's frames, and the motion at a few moments, so that they co
 
 from __future__ import annotations
 
-import weakref
-
 import numpy as np
 
 from reluflow.claim import Claim
@@ -20,8 +18,6 @@ MOST = 20_000_000  # bits looked at: frames are thinned beyond
 NEAR = 1e-9  # of log t: two times closer than this are one
 WINDOW = 1e-2  # of the fastest time scale: the half width of a difference
 
-_known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
 
 def consistency(sol) -> list[Claim]:
     """Claims that the record of a run (a Solution) does not contradict itself; found once for each run.
@@ -31,9 +27,11 @@ def consistency(sol) -> list[Claim]:
     run starts from the problem's weights". "The motion is that of the equations": w_j' = a_j D_j by differences at a
     few moments.
     """
-    if sol not in _known:
-        _known[sol] = [_log(sol), _outputs(sol), _start(sol), _motion(sol)]
-    return list(_known[sol])
+    return list(sol.derived(_claims))
+
+
+def _claims(sol) -> tuple[Claim, ...]:
+    return _log(sol), _outputs(sol), _start(sol), _motion(sol)
 
 
 def _frames(sol) -> Witness:

@@ -17,7 +17,6 @@ import numpy as np
 
 from reluflow.claim import Claim
 from reluflow.observe._witness import Witness
-from reluflow.papers._kept import kept
 from reluflow.papers._unfinished import ends_before
 from reluflow.papers.boursier2022._constants import Class, Constants
 
@@ -219,8 +218,8 @@ class Track:
 
 
 def track(sol, epsilon: float | None = None) -> Track:
-    """The Track of a run, made once while it is one of the last few judged: stopping times are found once."""
-    return kept(sol, ("boursier2022", epsilon), lambda: Track(sol, epsilon))
+    """The Track of a run, made once: stopping times are found once."""
+    return sol.derived(Track, epsilon)
 
 
 def small(

@@ -126,7 +126,7 @@ def growth_claims(run: Run) -> list[Claim]:
     t2 = max(run.t2.values())
     claims = []
     for sign in run.sides:
-        logs = np.where(run.tau >= t2, log_group_square(run, sign), np.nan)
+        logs = np.where(run.tau >= t2 * (1 - 1e-12), log_group_square(run, sign), np.nan)  # t2 itself included
         least, where = worst(logs, low=True)
         at = run.where(*where) if where else None
         text = f"sum of |w_j|^2 over Vt{NAME[sign]}, least after t2"

@@ -22,7 +22,6 @@ from reluflow.observe._view import log_abs
 from reluflow.observe._witness import Witness
 from reluflow.observe.membership import members
 from reluflow.observe.paths import Visit, moments, visits
-from reluflow.papers._kept import kept
 from reluflow.papers._unfinished import ends_before, so_far
 from reluflow.papers.min2024._constants import constants
 
@@ -259,8 +258,8 @@ def hypothesis(name: str, problem, c, run: Run | None = None) -> Claim:
 
 
 def as_run(sol, form: str = "corrected") -> Run:
-    """The Run of a Solution, made once while it is one of the last few judged."""
-    return kept(sol, ("min2024", form), lambda: Run(sol, form))
+    """The Run of a Solution, made once."""
+    return sol.derived(Run, form)
 
 
 def worst(values: np.ndarray, low: bool = False) -> tuple[float, tuple[int, ...]]:
