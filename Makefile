@@ -15,7 +15,7 @@ export PYTHON RELUFLOW_EXTRAS RELUFLOW_DATA
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test exhaustive coverage lint format docs bench venv lock clean distclean
+.PHONY: help demo test gate exhaustive coverage lint format docs site bench venv lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/    make \1\t\2/p' Makefile | expand -t 24
@@ -25,11 +25,13 @@ demo: $(READY) ## set up, follow one network from e^-100000 to its limit, draw i
 
 test: .venv/.project-stamp ## set up, check the style and the types, run the tests
 	@echo "compiling the kernels, if they changed (about a minute); style and types meanwhile"
-	@$(BIN)/python scripts/compile.py flow & flow=$$!; \
-	$(BIN)/python scripts/compile.py windows descent & others=$$!; \
-	$(MAKE) --no-print-directory lint || { kill $$flow $$others 2>/dev/null; exit 1; }; \
-	wait $$flow && wait $$others
+	@$(BIN)/python scripts/compile.py & kernels=$$!; \
+	$(MAKE) --no-print-directory lint || { kill $$kernels 2>/dev/null; exit 1; }; \
+	wait $$kernels
 	@$(BIN)/pytest -q -n 2
+
+gate: $(TOOLS) ## compare the engine's results bit for bit with those stored for this machine
+	@$(BIN)/python tests/gates/bits.py
 
 exhaustive: $(TOOLS) ## run the full counts behind every claim (long)
 	@RELUFLOW_EXHAUSTIVE=1 $(BIN)/pytest -q -n 2 -m exhaustive
@@ -49,6 +51,11 @@ format: .venv/.dev-stamp ## rewrite the source in the project's style
 docs: $(READY) .venv/.extras-stamp ## build the documentation in docs/_build/html
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
+site: $(READY) .venv/.extras-stamp ## build documentation, article and explorer in site/, for any web server
+	@rm -rf site
+	@$(BIN)/sphinx-build -q -W --keep-going -t site -d docs/_build/site -b html docs site
+	@$(BIN)/reluflow explore --export site/explorer
+
 bench: $(READY) ## measure against the named peers
 	@$(BIN)/reluflow bench
 
@@ -58,7 +65,7 @@ lock: ## recompile the pinned requirements (needs uv)
 	@scripts/lock.sh
 
 clean: ## remove caches and built files
-	@rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build
+	@rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build site
 	@find src tests benchmarks examples docs scripts -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## the same, and .venv

@@ -18,8 +18,7 @@ import numpy as np
 from benchmarks import _polar
 
 import reluflow as rf
-from reluflow.descent import Machine
-from reluflow.kernels import descent as kd
+from reluflow.drive.descent import Machine
 
 STEP = 2e-3
 
@@ -194,7 +193,7 @@ def mnist():
         u, D, v, E = (np.empty(shape, dtype) for shape in ((data.n, 50), (data.d, 50), (50, data.n), (50, data.d)))
         wt = np.ascontiguousarray(w.T)
         machine = Machine(problem, rf.Descent(step, dtype=name, fast_forward=False))
-        machine.ci[kd.CK_NEXT] = 2**62
+        machine.run.next_checkpoint = 2**62
 
         def products(x=x, wt=wt, u=u, D=D):
             for _ in range(k):

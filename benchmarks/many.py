@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import reluflow as rf
-from reluflow.descent import NEVER, Machine
-from reluflow.kernels import descent as kd
+from reluflow.drive.descent import NEVER, Machine
 from reluflow.many import mnist_protocol, p1_problem, solve_many
 from reluflow.many._mnist import _p1, _p2
 from reluflow.many._runner import pick
@@ -84,7 +83,7 @@ def shaped(protocol, quick):
 def one_core(problem, method, iterations):
     """Mini-batch iterations per second of the CPU kernel alone."""
     machine = Machine(problem, method)
-    machine.ci[kd.CK_NEXT] = NEVER
+    machine.run.next_checkpoint = NEVER
     machine.burst(3)
     return iterations / timed(lambda: machine.burst(iterations))[0]
 

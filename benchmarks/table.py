@@ -319,8 +319,7 @@ def mnist_data(short, **options):
 
 
 def descent_mnist(short):
-    from reluflow.descent import Machine
-    from reluflow.kernels import descent as kd
+    from reluflow.drive.descent import Machine
 
     data = mnist_data(short)
     what = "descent, MNIST 0/1, h = 50, per iteration"
@@ -333,7 +332,7 @@ def descent_mnist(short):
         x, _, w, _ = arrays(problem, np.dtype(name))
         wt, u, D = np.ascontiguousarray(w.T), np.empty((data.n, 50), name), np.empty((data.d, 50), name)
         machine = Machine(problem, rf.Descent(0.1, dtype=name))
-        machine.ci[kd.CK_NEXT] = 2**62
+        machine.run.next_checkpoint = 2**62
 
         def products(x=x, wt=wt, u=u, D=D):
             for _ in range(k):
@@ -353,7 +352,7 @@ def flow_mnist(short):
         return
     init = rf.init.gaussian(50, data.d, log_scale=np.log(1e-6), seed=0)
     problem, its, t1 = rf.Problem(data, init, loss="exponential"), 15_000, 30.0
-    sol = rf.solve(problem, rf.Flow(1e-4, events="stepped"), t1=t1, save=rf.Save(memory="512 MiB"))
+    sol = rf.solve(problem, rf.SteppedFlow(1e-4), t1=t1, save=rf.Save(memory="512 MiB"))
     share = 500 if short else 5000
     steps = rf.solve(problem, rf.Descent(STEP), t1=share * STEP, save=rf.Save(frames=60, memory="512 MiB"))
     apart = np.max(np.abs(sol.loss_at(steps.t) - steps.loss))

@@ -18,7 +18,7 @@ project_copyright = "The reluflow authors, MIT licence"
 version = release = reluflow.__version__
 language = "en-GB"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "docstrings"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "docstrings", "scenes"]
 exclude_patterns = ["_build", "_generated", "**/.*"]
 source_suffix = {".md": "markdown"}
 

@@ -6,7 +6,7 @@ data = rf.data.two_points()
 init = rf.init.balanced(width=60, dim=data.d, log_scale=-1000.0, seed=0)
 problem = rf.Problem(data, init, loss="square")
 
-sol = rf.solve(problem, rf.Flow(rtol=1e-8))  # until nothing moves
+sol = rf.solve(problem, rf.Flow(rtol=1e-8))  # until convergence
 print(sol)
 
 print("crossings:", sol.events.counts())

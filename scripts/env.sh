@@ -13,7 +13,15 @@ have() { command -v "$1" >/dev/null 2>&1; }
 recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
 
 find_python() {
-    for name in ${PYTHON:-} python3 python3.13 python3.12 python3.11 python; do
+    if [ -n "${PYTHON:-}" ]; then
+        if recent "$PYTHON"; then
+            echo "$PYTHON"
+            return
+        fi
+        say "PYTHON=$PYTHON is not Python 3.11 or newer: name another one, or leave it out." >&2
+        exit 1
+    fi
+    for name in python3 python3.13 python3.12 python3.11 python; do
         if recent "$name"; then
             echo "$name"
             return

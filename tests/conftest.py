@@ -29,11 +29,11 @@ def entries_compile_once():
     """After all tests of a worker every kernel entry has one signature: no shape or dtype recompiles it."""
     yield
     entries = (
-        *(("coupled", "burst"), ("aside", "aside"), ("window", "advance")),
+        *(("coupled", "burst"), ("rare", "handle"), ("windows", "advance")),
         *(("descent", "burst"), ("descent", "burst32"), ("fast_forward", "forward")),
     )
     for module, name in entries:
-        kernels = sys.modules.get(f"reluflow.kernels.{module}")
+        kernels = sys.modules.get(f"reluflow.engine.{module}")
         if kernels is not None:
             signatures = getattr(getattr(kernels, name), "signatures", [])
             assert len(signatures) <= 1, f"kernels.{module}.{name} was compiled for {len(signatures)} signatures"

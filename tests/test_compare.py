@@ -11,7 +11,7 @@ def two_points(log_scale=-14.0):
 
 
 def test_on_orthogonal_data_they_stay_together_and_the_shift_is_the_steps():
-    found = rf.compare(two_points(), step=2e-3, t1=40.0)
+    found = rf.compare(two_points(), rf.Descent(2e-3), t1=40.0)
     assert found.parted is None and not found.trapped and len(found.flips) == 0
     assert "They stay together" in found.summary() and "No output weight changed sign" in found.summary()
     assert np.max(found.bits) == 0
@@ -22,20 +22,20 @@ def test_on_orthogonal_data_they_stay_together_and_the_shift_is_the_steps():
 
 
 def test_a_large_step_parts_and_says_when():
-    found = rf.compare(two_points(), step=0.1, t1=40.0)
-    assert found.parted is not None and "They part at t =" in found.summary()
+    found = rf.compare(two_points(), rf.Descent(0.1), t1=40.0)
+    assert found.parted is not None and "They separate at t =" in found.summary()
     k = round(found.parted / 0.1)
     gap = lambda k: np.max(np.abs(found.flow.outputs_at(0.1 * k) - found.descent.outputs_at(0.1 * k)))
     assert gap(k - 1) <= found.threshold < gap(k)
 
 
 def test_the_gap_halves_with_the_step():
-    gaps = [np.max(rf.compare(two_points(), step=h, t1=40.0).gap) for h in (4e-3, 2e-3)]
+    gaps = [np.max(rf.compare(two_points(), rf.Descent(h), t1=40.0).gap) for h in (4e-3, 2e-3)]
     assert gaps[0] / gaps[1] == pytest.approx(2.0, rel=0.05)
 
 
 def test_table_and_figure():
-    found = rf.compare(two_points(), step=1e-2, t1=40.0, points=50)
+    found = rf.compare(two_points(), rf.Descent(1e-2), t1=40.0, points=50)
     assert "loss (descent)" in repr(found) and "plateau" in repr(found) and found.summary() in repr(found)
     figure = found.figure()
     assert len(figure.axes) == 3 and figure.axes[-1].get_xlabel() == "t"
@@ -45,6 +45,6 @@ def test_unbalanced_neurons_may_flip_in_the_flow_too():
     rng = np.random.default_rng(4)
     data = rf.Data(rng.normal(size=(4, 2)), rng.normal(size=4))
     problem = rf.Problem(data, rf.init.gaussian(20, 2, log_scale=-0.7, seed=2))
-    found = rf.compare(problem, step=1e-3, t1=8.0)
+    found = rf.compare(problem, rf.Descent(1e-3), t1=8.0)
     assert len(found.flow_flips) > 0 and set(found.flow_flips) == set(found.flips)
     assert "in the flow" in found.summary()

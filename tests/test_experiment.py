@@ -84,20 +84,20 @@ INIT = "[init]\nkind = 'balanced'\nwidth = 3\n"
     [
         ("[data]\nkind = two\n", r"^Line 2: this must be TOML, got `kind = two` \(.*\): write `name = value`, with"),
         ("[data]\nkind = 'a'\nkind = 'b'\n", r"^Line 3: this must be TOML, got .*: give each key once\.$"),
-        (INIT, r"^`\[data\]` must be given, got none: add `\[data\]` with `kind = \"two_points\"`\.$"),
+        (INIT, r"^`\[data\]` is missing: add `\[data\]` with `kind = \"two_points\"`\.$"),
         (f"format = 2\n{DATA}{INIT}", r"^Line 1: `format` must be at most 1 for this version, got 2: install a newer"),
-        (f"{DATA}[init]\nwidth = 3\n", r"^Line 3: `init` must say its `kind`, got none: add `kind = \"balanced\"`\.$"),
+        (f"{DATA}[init]\nwidth = 3\n", r"^Line 3: `init` needs a `kind`: add `kind = \"balanced\"`\.$"),
         (f"[data]\nkind = 'two_pints'\n{INIT}", r"^Line 2: `data.kind` is not known, .*did you mean `two_points`\?$"),
         (
             f"loss = 'square'\n{DATA}{INIT}",
             r"^Line 1: `loss` is not a table .*: it belongs to `problem`, as `problem\.loss`\.$",
         ),
         (f"data = 3\n{INIT}", r"^Line 1: `data` must be a table, got 3: write `\[data\]` and its keys below\.$"),
-        (f"{DATA}[init]\nkind = 'balanced'\n", r"^Line 3: `init.width` must be given .*: add `width = 60`\.$"),
+        (f"{DATA}[init]\nkind = 'balanced'\n", r"^Line 3: `init.width` is required by .*: add `width = 60`\.$"),
         (f"{DATA}{INIT}seed = true\n", r"^Line 6: `init.seed` must be a whole number, got True: try `seed = 0`\.$"),
         (
             f"{DATA}{INIT}[method]\nkind = 'descent'\n",
-            r"^Line 6: `method.step` must be given .*: add `step = 0.002`\.$",
+            r"^Line 6: `method.step` is required by .*: add `step = 0.002`\.$",
         ),
         (f"{DATA}{INIT}[solve]\nt1 = 1.0\nlog_t1 = 2.0\n", r"^Line 7: Give `t1` or `log_t1`, not both"),
         (f"{DATA}{INIT}[problem]\nactivation = 3\n", r"^Line 7: `problem.activation` must be a table, got 3: write"),
@@ -122,7 +122,7 @@ def test_what_only_the_data_can_tell_is_said_with_its_line(tmp_path):
         ExperimentError, match=r"^e.toml line 7: Labels must be \+1 or -1 for the logistic loss, got 0.7"
     ):
         Experiment.from_toml(path).problem()
-    with pytest.raises(ExperimentError, match=r"got no file .*reluflow run --template > none.toml"):
+    with pytest.raises(ExperimentError, match=r"File not found: .*none.toml. .*reluflow run --template > none.toml"):
         Experiment.from_toml(tmp_path / "none.toml")
 
 
@@ -176,7 +176,7 @@ def test_relative_paths_are_looked_for_from_the_files_folder(tmp_path, monkeypat
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert Experiment.from_toml(tmp_path / "e.toml").data == rf.data.two_points()
-    with pytest.raises(ExperimentError, match=r"`points.csv` must be a file, got nothing there"):
+    with pytest.raises(ExperimentError, match=r"File not found: points.csv"):
         Experiment.parse(small(data={"kind": "from_csv", "path": "points.csv"}).to_toml()).problem()
 
 
@@ -187,7 +187,7 @@ def test_every_public_constructor_is_reachable():
         if inspect.isfunction(make) and "Data" == str(make.__annotations__.get("return")):
             assert name in kinds
     assert {"balanced", "gaussian", "fixed_output", "arrays"} <= set(_schema.tables()["init"].kinds)
-    assert set(_schema.tables()["method"].kinds) == {"flow", "descent"}
+    assert set(_schema.tables()["method"].kinds) == {"flow", "stepped_flow", "descent"}
 
 
 # Round trips: experiment -> run -> saved -> experiment -> identical bits ----------------------------------------------

@@ -70,7 +70,7 @@ def test_a_picture_of_a_run_shows_what_can_be_drawn(data, titles):
     np.testing.assert_array_equal(x, sol.t)
     np.testing.assert_array_equal(y, sol.loss)
     assert figure.get_suptitle() == "mine"
-    with pytest.raises(ValueError, match=r"`names` picks what a sweep kept, got .* for a run: leave it out"):
+    with pytest.raises(ValueError, match=r"`names` selects quantities of a sweep, got .* for a run"):
         rf.plot.picture(sol, ["loss"])
 
 
@@ -94,7 +94,7 @@ def test_tails_are_drawn_over_log_t():
 
 def test_what_is_no_run_is_sent_where_it_is_drawn():
     problem = rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2, seed=0))
-    with pytest.raises(TypeError, match=r"got Problem: solve it first with `rf\.solve`"):
+    with pytest.raises(TypeError, match=r"got Problem: solve it with `rf\.solve` first"):
         rf.plot.picture(problem)
-    with pytest.raises(TypeError, match=r"got Comparison: it has a `\.figure\(\)` of its own"):
-        rf.plot.picture(rf.compare(problem, step=0.1, t1=1.0))
+    with pytest.raises(TypeError, match=r"got Comparison: use its own `\.figure\(\)`"):
+        rf.plot.picture(rf.compare(problem, rf.Descent(0.1), t1=1.0))

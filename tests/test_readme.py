@@ -16,7 +16,7 @@ def test_the_opening_runs_and_says_what_it_says(capsys):
     code = re.search(r"```python\n(import reluflow.*?)```", README, re.S)[1]
     space = {}
     exec(code, space)
-    assert "Nothing moves any more" in capsys.readouterr().out
+    assert "The run converged" in capsys.readouterr().out
     np.testing.assert_allclose(space["sol"].loss_at([0.0, 1300.0, 1800.0]), [0.5, 0.25, 0.0], atol=1e-6)
 
 
@@ -34,7 +34,7 @@ def test_commands_and_names_exist():
     for name in re.findall(r"`rf\.(\w+)", README):
         assert hasattr(rf, name), name
     for name in re.findall(r"`sol\.(\w+)", README):
-        assert hasattr(rf.Solution, name) or name in ("events",), name
+        assert hasattr(rf.Solution, name) or name in ("events", "stats"), name
 
 
 def test_the_saved_run_of_the_readme(tmp_path, monkeypatch):

@@ -9,23 +9,24 @@ from reluflow._lazy import lazily
 __version__ = "0.1.0"
 
 # Public names and where they live; each is imported when first used, so that `import reluflow` is fast.
-_MODULES = ("data", "init", "plot", "observe", "papers", "single", "deep", "bias", "torch")
+_MODULES = ("data", "init", "plot", "observe", "papers", "single", "population", "deep", "bias", "torch")
 _NAMES = {
     "Data": "data",
     "Params": "init",
     "Problem": "problem",
     "ReLU": "problem",
     "LeakyReLU": "problem",
-    "Flow": "flow",
-    "Descent": "descent",
+    "Flow": "methods",
+    "SteppedFlow": "methods",
+    "Descent": "methods",
     "compare": "compare",
     "limit": "limit",
     "Solution": "solution",
     "Outcome": "outcome",
     "SolveError": "outcome",
     "solve": "solve",
-    "Save": "solve",
-    "Limits": "solve",
+    "Save": "methods",
+    "Limits": "methods",
     "Experiment": "experiment",
     "ExperimentError": "experiment",
     "load": "store",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from reluflow import observe as observe
     from reluflow import papers as papers
     from reluflow import plot as plot
+    from reluflow import population as population
     from reluflow import single as single
     from reluflow import torch as torch
     from reluflow.certify import Certificate as Certificate
@@ -65,22 +67,23 @@ if TYPE_CHECKING:
     from reluflow.claim import Report as Report
     from reluflow.compare import compare as compare
     from reluflow.data import Data as Data
-    from reluflow.descent import Descent as Descent
     from reluflow.experiment import Experiment as Experiment
     from reluflow.experiment import ExperimentError as ExperimentError
     from reluflow.explorer import show as show
-    from reluflow.flow import Flow as Flow
     from reluflow.init import Params as Params
     from reluflow.limit import limit as limit
     from reluflow.many import solve_many as solve_many
+    from reluflow.methods import Descent as Descent
+    from reluflow.methods import Flow as Flow
+    from reluflow.methods import Limits as Limits
+    from reluflow.methods import Save as Save
+    from reluflow.methods import SteppedFlow as SteppedFlow
     from reluflow.outcome import Outcome as Outcome
     from reluflow.outcome import SolveError as SolveError
     from reluflow.problem import LeakyReLU as LeakyReLU
     from reluflow.problem import Problem as Problem
     from reluflow.problem import ReLU as ReLU
     from reluflow.solution import Solution as Solution
-    from reluflow.solve import Limits as Limits
-    from reluflow.solve import Save as Save
     from reluflow.solve import solve as solve
     from reluflow.store import load as load
     from reluflow.sweep import sweep as sweep

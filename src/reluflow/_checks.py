@@ -1,4 +1,4 @@
-"""Turning input into arrays, or into one sentence: the rule, the value, the way out."""
+"""Input validation: arrays out, or an error in one sentence with the rule, the value and the way out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 T = TypeVar("T")
 
-# What others call our arguments.
+# Names that other libraries use for these arguments.
 ALSO = {
     "step": ("lr", "learning_rate", "eta", "step_size", "dt"),
     "t1": ("t_max", "tmax", "t_end", "time", "t_final"),
@@ -24,31 +24,31 @@ ALSO = {
     "y": ("labels", "targets", "label"),
 }
 
-# What is asked for elsewhere, or in another measure.
+# Quantities given elsewhere, or in other units.
 ELSEWHERE = {
     "scale": "give its logarithm, `log_scale=np.log(...)`",
     **dict.fromkeys(("rtol", "tol", "atol"), "it belongs to the method, `rf.Flow(rtol=...)`"),
     **dict.fromkeys(("step", "lr", "learning_rate", "eta"), "it belongs to the method, `rf.Descent(step=...)`"),
-    **dict.fromkeys(("steps", "iterations", "epochs"), "ask for a time `t1`, for descent iterations times step"),
+    **dict.fromkeys(("steps", "iterations", "epochs"), "give a time `t1`; for descent it is iterations times step"),
     "slope": "it belongs to the activation, `activation=rf.LeakyReLU(slope)`",
     "seconds": "it belongs to the limits, `limits=rf.Limits(seconds=...)`",
-    "seed": "it belongs to what is drawn, `rf.init.balanced(..., seed=...)`",
+    "seed": "it belongs to the initialisation, `rf.init.balanced(..., seed=...)`",
 }
 
-MOST = 400  # letters of another's words in a sentence
+MOST = 400  # most characters of a user's text in a message
 
 
 def shown(value, most: int = 60) -> str:
-    """A value as `repr` writes it, on one line and cut short: a file may hold megabytes, or escape codes."""
+    """`repr` of a value on one line, shortened: a file may hold megabytes, or escape codes."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # Python writes no whole number of more than 4300 digits
+    except (ValueError, RecursionError):  # Python refuses to print whole numbers of more than 4300 digits
         text = f"a whole number of {value.bit_length()} bits" if isinstance(value, int) else "values nested too deeply"
     return plainly(text, most)
 
 
 def plainly(text: str, most: int = MOST) -> str:
-    """The text with unprintable letters escaped, its middle left out where it is long."""
+    """The text with unprintable characters escaped and its middle omitted if it is long."""
     if len(text) > most:
         text = f"{text[: most * 2 // 3]}...{text[len(text) - most // 4 :]}"
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
@@ -58,7 +58,7 @@ def as_finite(name: str, value, *, ndim: int | None = None, hint: str = "") -> n
     """A fresh C-contiguous float64 copy of `value`, all entries finite."""
     way_out = f": {hint}." if hint else "."
     try:
-        with np.errstate(over="ignore"):  # a longer float may become inf, which is refused below
+        with np.errstate(over="ignore"):  # an extended-precision number may become inf, which is rejected below
             array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__}{way_out}") from None
@@ -72,7 +72,7 @@ def as_finite(name: str, value, *, ndim: int | None = None, hint: str = "") -> n
 
 
 def one_of(name: str, value, allowed) -> str:
-    """`value` if it is one of the names allowed, else a sentence with the nearest one."""
+    """`value` if it is allowed; otherwise an error that suggests the nearest allowed name."""
     allowed = list(allowed)
     if value in allowed:
         return value
@@ -100,7 +100,7 @@ def number(name: str, value, *, rule: str, ok, hint: str) -> float:
 
 
 def by_name(call: T) -> T:
-    """The same function or class, which says in a sentence which argument it does not know, or misses."""
+    """The same function or class, with a one-sentence error for unknown or missing arguments."""
     if isinstance(call, type):
         call.__init__ = _named(call.__init__, call.__name__)  # type: ignore[misc]
         return call
@@ -135,11 +135,11 @@ def _misfit(name: str, signature: inspect.Signature, args: tuple, more: dict) ->
             return f"`{name}` takes {names}, got `{word}`: {_way_out(word, free, missing)}"
     if count > len(unnamed):
         given = f"{count} value{'s' if count > 1 else ''}"
-        return f"`{name}` takes {len(unnamed)} without a name, got {given}: name the others, of {names}."
+        return f"`{name}` takes {len(unnamed)} positional, got {given}: pass the others by name, of {names}."
     twice = [key for key in unnamed[:count] if key in more]
     if twice:
-        return f"`{name}` takes `{twice[0]}` once, got it twice, by its place and by its name: leave one out."
-    return f"`{name}` needs `{missing[0]}`, got nothing for it: add `{missing[0]}=...`."
+        return f"`{name}` takes `{twice[0]}` once, got it twice, by position and by name: remove one."
+    return f"`{name}` is missing the argument `{missing[0]}`: add `{missing[0]}=...`."
 
 
 def _way_out(word: str, free: list[str], missing: list[str]) -> str:

@@ -1,33 +1,34 @@
-r"""The early phase in the limit of vanishing scale: outputs are 0, the drive is frozen, every neuron moves alone.
+r"""The early phase in the limit of vanishing scale: outputs are 0, the residual is constant, every neuron moves
+independently.
 
     |w_j(t)| ~ scale A_j e^{rate_j t},   A_j = (1/2) (p + |w|) e^{-rate_j t}  at any t after its last event,
     p = <w, s D>/|D|
 
-[early_alignment, section 2; orthogonal_square_loss, 4.1]. Events, slides and motion are those of `kernels/frozen.py`.
+[early_alignment, section 2; orthogonal_square_loss, 4.1]. Events, slides and motion are those of `engine/frozen.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from reluflow.clock import clock_for
+from reluflow.drive.exact import Machine
+from reluflow.engine.field import SLID
 from reluflow.events import Events
-from reluflow.flow import Machine
 from reluflow.init import Params
-from reluflow.kernels import control as kn
-from reluflow.kernels.field import SLID
 from reluflow.problem import Problem
 
-START = -150.0  # log scale of the run: e^{2 START} is nothing beside any label, and c is still good to 1e-14
-SETTLED = 100.0  # growth times after its last event within which a neuron would have met the next
+START = -150.0  # log scale of the run: e^{2 START} is negligible next to any label, and c is still accurate to 1e-14
+SETTLED = 100.0  # growth times after an event within which the next one would have happened
 
 
 @dataclass(frozen=True)
 class Target:
-    """A direction that neurons grow along for ever under the frozen drive: w || s D(w), an extremal vector."""
+    """A direction along which neurons grow under the constant residual: w || s D(w), an extremal vector."""
 
     sign: float
     direction: np.ndarray
@@ -38,13 +39,14 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Early:
-    """What the frozen drive does to each neuron; times are the flow's own and do not depend on the scale.
+    """The motion of each neuron under the constant residual; times are those of the flow and do not depend on the
+    scale.
 
-    `events`         every change of a bit, as in `Solution.events`; `history(j)` picks one neuron's
+    `events`         every change of a bit, as in `Solution.events`; `history(j)` gives those of one neuron
     `initial_bits`   before the first event, (width, n); `bits` after the last, slid ones between the slope and 1
     `sliding`        where a neuron ends up held on a surface, (width, n)
     `last`           time of each neuron's last event, 0 without any
-    `dead`           neurons whose bits are all off, or on which every pull cancels: frozen for ever
+    `dead`           neurons inactive on all data, or with zero pull: they never change
     `direction`      limit of w_j / |w_j|, (width, d)
     `rate`           growth rate |D_j|; negative for a held neuron that shrinks, 0 for a dead one
     `log_amplitude`  log A_j, so that log |w_j(t)| -> log(scale) + log A_j + rate_j t
@@ -67,7 +69,7 @@ class Early:
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
-        """The extremal directions that were reached, fastest first, and who went there."""
+        """The extremal directions reached, fastest first, with their neurons."""
         groups: list[list[int]] = []
         for j in np.flatnonzero(self.rate > 0):
             for group in groups:
@@ -101,8 +103,8 @@ class Early:
         return "\n".join(lines)
 
 
-def text_of(items) -> str:
-    """A list that stays short."""
+def text_of(items: Iterable[int]) -> str:
+    """A list, shortened."""
     items = list(items)
     shown = ", ".join(map(str, items[:8]))
     return (f"{shown}, ... ({len(items)})" if len(items) > 8 else shown) or "none"
@@ -117,16 +119,16 @@ def at_scale(problem: Problem, log_scale: float) -> Problem:
 
 
 class Frozen:
-    """A machine at t = 0 whose neurons follow the drive of f = 0 for as long as one likes."""
+    """A machine at t = 0 whose neurons follow the residual of f = 0 for any length of time."""
 
     def __init__(self, problem: Problem):
         self.machine = m = Machine(at_scale(problem, START), 1e-10, np.inf)
         m.burst(0)
-        self.rows = [m.ev[: m.ci[kn.EV_USED]].copy()]
-        m.ci[kn.EV_USED] = 0
+        self.rows = [m.work.log[: m.run.log_used].copy()]
+        m.run.log_used = 0
         m.horizon()
 
-    def go(self, t: float):
+    def go(self, t: float) -> np.ndarray:
         rows = self.machine.jump_to(t)
         self.rows.append(rows)
         return rows
@@ -142,14 +144,14 @@ class Frozen:
         return m.st.y[m.m * (m.r + 1) : m.m * (m.r + 2)]
 
     def pulls(self) -> np.ndarray:
-        """D_j of the present bits. Sizes are put back to the start's, where outputs are 0."""
+        """D_j of the current bits. Sizes are reset to the initial ones, where outputs are 0."""
         self.c[:] = START
         self.machine.horizon()
-        return self.machine.wk.pull * np.exp(self.machine.span[4])
+        return self.machine.work.pull * np.exp(self.machine.span.G)
 
 
 def early_phase(problem: Problem) -> Early:
-    """Follows every neuron under the frozen drive until its direction has settled."""
+    """Follows every neuron under the constant residual until its direction has converged."""
     frozen = Frozen(problem)
     m = frozen.machine
     if np.any(m.start.delta_sign != 0):
@@ -159,7 +161,7 @@ def early_phase(problem: Problem) -> Early:
         )
     sign = np.sign(m.start.b)
     initial = q_bits(m)
-    force = float(np.sum(np.abs(m.pk.alpha * m.wk.g)) * np.exp(m.span[4])) or 1.0
+    force = float(np.sum(np.abs(m.pk.alpha * m.work.g)) * np.exp(m.span.G)) or 1.0
     last, t = np.zeros(m.m), 0.0
     D, size, moving = frozen.pulls(), np.zeros(m.m), np.zeros(m.m, bool)
     for k in range(50):
@@ -169,25 +171,25 @@ def early_phase(problem: Problem) -> Early:
             break
         t = 2.0 * SETTLED / force * 4.0**k
         rows = frozen.go(t)
-        np.maximum.at(last, rows[:, 1].astype(int), clock_for(problem, None).times(rows[:, 0])[0])
+        np.maximum.at(last, rows[:, 1].astype(int), [m._time_of(clock) for clock in rows[:, 0]])
         D = frozen.pulls()
     else:
-        raise RuntimeError("The early phase did not settle: some neuron keeps switching under a constant drive.")
+        raise RuntimeError("The early phase did not converge: a neuron keeps switching under a constant residual.")
     along = sign * np.sum(D * frozen.q, axis=1)
     grows = moving & (along > 0)
     q = np.where(grows[:, None], sign[:, None] * D / np.where(size > 0, size, 1.0)[:, None], frozen.q)
-    clock = np.array([m.cf[kn.CLOCK]])
+    clock = np.array([m.run.clock])
     code = m.st.code.reshape(1, -1).copy()
     _, _, bits = m.look(clock, m.st.y[None].copy(), code, bits=True)
     rate = np.where(grows, size, np.where(moving, -size, 0.0))
-    # Amplitudes: again, but only as far as the last event, so that nothing is lost against rate * t.
+    # Amplitudes: computed again, only up to the last event, to avoid cancellation against rate * t.
     again = Frozen(problem)
     end = float(np.max(last, initial=0.0))
     if end > 0:
         again.go(end)
     with np.errstate(divide="ignore"):
         cosine = np.where(grows, np.sum(again.q * q, axis=1), 1.0)
-        log_amplitude = again.c - START + np.log1p(cosine) - np.log(2.0) - rate * end
+        log_amplitude = again.c - m.units.log_size - START + np.log1p(cosine) - np.log(2.0) - rate * end
     rows = np.concatenate(frozen.rows)
     events = Events.from_surfaces(rows, clock_for(problem, None).times, m.pk, m.coords.kept)
     sliding = np.zeros((m.m, m.coords.n), bool)
@@ -198,10 +200,10 @@ def early_phase(problem: Problem) -> Early:
         initial_bits=initial,
         bits=bits_of_data(m, bits[0]),
         sliding=sliding,
-        last=last,
+        last=m.units.to_time(last),
         dead=~moving,
         direction=m.coords.expand(q),
-        rate=rate,
+        rate=m.units.to_clock(rate),
         log_amplitude=log_amplitude,
     )
 

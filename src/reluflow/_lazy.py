@@ -1,4 +1,4 @@
-"""Packages whose public names are imported when first used, so that importing the package costs nothing."""
+"""Lazy public names of a package: imported at first use, so that importing the package is fast."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from types import ModuleType
 
 
 def lazily(package: str, names: Mapping[str, str], modules: Collection[str] = ()) -> None:
-    """Makes `package` give the `names` that live in the files named, and its own `modules`, when they are asked for.
+    """Lets `package` import its `names` (from the files given) and its own `modules` at first use.
 
-    A file may be called like what it defines: importing `reluflow.solve` does not put the module where `rf.solve`, the
-    function, is looked for.
+    A file may have the name of what it defines: importing `reluflow.solve` does not replace `rf.solve`, the function,
+    by the module.
     """
 
     class Package(ModuleType):

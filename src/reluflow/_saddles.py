@@ -1,11 +1,11 @@
-r"""From saddle to saddle as the scale vanishes: by formula for orthogonal inputs, by following the flow otherwise.
+r"""Saddle-to-saddle dynamics as the scale vanishes: by formula for orthogonal inputs, otherwise from the flow.
 
 Orthogonal inputs, square loss [orthogonal_square_loss, 2.9 and 4.2-4.6]. With ell = log(1/scale), P_j the data on which
 neuron j ends its early phase, R the labels not fitted yet and log|w_j| = a0_j + a1_j ell + rate_j t:
 
     rate_j = |D_{P_j & R}|,  D_S = (weight) sum_S y_k x_k
     next to arrive is the j with the least -a1_j / rate_j, and it fits G = P_j & R
-    its neurons end on E_G = sum_G y_k x_k / |x_k|^2 with sum |w_j|^2 = |E_G|, shared out in proportion to A_j^2
+    its neurons end on E_G = sum_G y_k x_k / |x_k|^2 with sum |w_j|^2 = |E_G|, divided in proportion to A_j^2
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 
 from reluflow._early import Early, at_scale, text_of
 from reluflow.data.core import Data
-from reluflow.flow import Flow
 from reluflow.init import Params
+from reluflow.methods import Flow
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
+from reluflow.solution import Solution
 from reluflow.solve import Save, solve
 
 TIE = 1e-9  # relative difference of arrival times that counts as none
@@ -33,7 +34,7 @@ class Saddle:
     """A saddle and how it is left, at the time slope * ell + offset, ell = log(1/scale).
 
     That is when the loss is midway between this saddle's and the next one's (or the limit's); `offset` is None where
-    nothing gives it. `neurons` are those that grow to order 1 then, `data` the labels they fit (None where the flow
+    it is not known. `neurons` are those that grow to order 1 then, `data` the labels they fit (None where the flow
     was followed), `rate` their growth rate.
     """
 
@@ -58,7 +59,7 @@ class Saddle:
 
 @dataclass(frozen=True)
 class Course:
-    """What happens after the early phase. `exponent`, `log_factor`: |w_j| ends as e^log_factor scale^exponent."""
+    """The dynamics after the early phase. `exponent`, `log_factor`: |w_j| ends as e^log_factor scale^exponent."""
 
     saddles: tuple[Saddle, ...]
     params: Params
@@ -84,7 +85,7 @@ def orthogonal_course(problem: Problem, early: Early) -> Course | str:
     """The saddles by formula, or a sentence where a tie leaves them open.
 
     Between passages log|w_j| = a0_j + a1_j ell + rate_j t. A passage is the fit of a few labels, in a time of
-    order 1; its effect on the neurons that look on is a closed form [4.3, 4.5] or one small run (`passage`).
+    order 1; its effect on the other neurons is a closed form [4.3, 4.5] or one small run (`passage`).
     """
     x, y, weight = problem.data.x, problem.data.y, problem.weight
     nu2 = np.sum(x**2, axis=1)
@@ -105,9 +106,7 @@ def orthogonal_course(problem: Problem, early: Early) -> Course | str:
         fits = np.unique((members & left)[leaders], axis=0)
         shared = np.flatnonzero(np.sum(fits, axis=0) > 1)
         if len(shared):
-            return (
-                f"groups that share label {shared[0]} arrive together at t = {T:.6g} ell, and sizes decide who fits it"
-            )
+            return f"groups that share label {shared[0]} arrive together at t = {T:.6g} ell, and sizes decide which"
         if len(fits) > 1:
             notes.append(
                 f"{len(fits)} groups without a common label arrive together at t = {T:.6g} ell, in no fixed order."
@@ -164,18 +163,26 @@ def orthogonal_course(problem: Problem, early: Early) -> Course | str:
     return Course(tuple(saddles), params, loss, 0.0 - a1, a0, tuple(notes), True)
 
 
-def passage(nu2, y, weight, left, G, patterns, r):
-    """One effective neuron e^{r t} D_G fits the labels G; negligible ones, e^{rate t} along D of `patterns`, look on.
+def passage(
+    nu2: np.ndarray,
+    y: np.ndarray,
+    weight: float,
+    left: np.ndarray,
+    G: np.ndarray,
+    patterns: np.ndarray,
+    r: float,
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """One effective neuron e^{r t} D_G fits the labels G; negligible ones, e^{rate t} along D of `patterns`, follow
+    passively.
 
-    Returns when the loss is midway, what the onlookers gain (log sizes are straight lines before and after: the second
-    minus the first at t = 0), and the labels they keep.
-    """
+    Returns when the loss is midway, what the passive neurons gain (log sizes are straight lines before and after: the
+    second minus the first at t = 0), and the labels they keep."""
     seen = left & (y * y[np.argmax(G)] > 0)
     nu, labels, s = np.sqrt(nu2[seen]), y[seen], float(np.sign(y[np.argmax(G)]))
     rows = np.vstack([G, patterns])[:, seen]
     pull = rows * s * labels * nu
     d = np.linalg.norm(pull, axis=1)
-    # Coordinates that are off are a little negative, so that nobody starts on a surface.
+    # Inactive coordinates are slightly negative, so that no neuron starts on a surface.
     w = np.where(rows, pull / d[:, None], -1e-9)
     log_scale = np.r_[-40.0, np.full(len(patterns), -400.0)]
     w /= np.linalg.norm(w, axis=1, keepdims=True)
@@ -197,7 +204,7 @@ def passage(nu2, y, weight, left, G, patterns, r):
     return midway / weight, gains, kept
 
 
-def crossing(sol, level: float, lo: int, hi: int) -> float:
+def crossing(sol: Solution, level: float, lo: int, hi: int) -> float:
     """When the loss falls below `level`, between two frames."""
     i = lo + int(np.argmax(sol.loss[lo : hi + 1] < level))
     a, b = sol.t[i - 1], sol.t[i]
@@ -208,8 +215,8 @@ def crossing(sol, level: float, lo: int, hi: int) -> float:
     return float(0.5 * (a + b))
 
 
-def followed_course(problem: Problem, early: Early, log_scales, rtol: float) -> Course:
-    """The saddles of the flow at two very small scales, and whether the two tell the same story."""
+def followed_course(problem: Problem, early: Early, log_scales: np.ndarray, rtol: float) -> Course:
+    """The saddles of the flow at two very small scales, and whether the two agree."""
     ells = -np.asarray(log_scales, float)
     top = float(np.max(early.rate, initial=0.0))
     runs = [_Run(problem, ell, rtol, top) for ell in ells]
@@ -218,13 +225,13 @@ def followed_course(problem: Problem, early: Early, log_scales, rtol: float) -> 
     for run in runs:
         if run.sol.outcome is not Outcome.STATIONARY:
             same = False
-            notes.append(f"At log scale {-run.ell:g} the flow was not followed to its end: {run.sol.outcome.value}")
+            notes.append(f"At log scale {-run.ell:g} the flow did not reach its end: {run.sol.outcome.value}")
         if run.sol.stats.non_unique:
             same = False
             notes.append(
                 f"At log scale {-run.ell:g} {run.sol.stats.non_unique} events have more than one continuation."
             )
-    # Slow stretches that do not lengthen with ell are no saddles.
+    # Plateaus whose length does not grow with ell are not saddles.
     count = min(len(a.stays), len(b.stays))
     # The first frame of a stay may still be arriving.
     losses = [[float(np.median(run.loss[lo : hi + 1])) for lo, hi in run.stays] for run in runs]
@@ -244,7 +251,7 @@ def followed_course(problem: Problem, early: Early, log_scales, rtol: float) -> 
         saddles.append(Saddle(losses[1][k], slope, float(t[1] - slope * ells[1]), tuple(who[1])))
     if saddles and top > 0 and abs(saddles[0].slope * top - 1.0) > 1e-3:
         same = False
-        notes.append(f"The first exit is at {saddles[0].slope:.6g} ell, the early phase says {1 / top:.6g} ell.")
+        notes.append(f"The first exit is at {saddles[0].slope:.6g} ell, the early phase predicts {1 / top:.6g} ell.")
     norms = np.stack([run.sol.log_norm[-1] for run in runs])
     exponent = -(norms[1] - norms[0]) / (ells[1] - ells[0])
     # A neuron that stays of order 1 has exponent 0 up to the error of the runs.
@@ -254,17 +261,15 @@ def followed_course(problem: Problem, early: Early, log_scales, rtol: float) -> 
     gap = float(np.max(np.abs(ends[0] - ends[1]), initial=0.0))
     if gap > 1e-4 * max(1.0, float(np.max(np.abs(ends[1]), initial=0.0))):
         same = False
-        notes.append(
-            f"The final weights differ by {gap:.2g} between the two scales: the limit network is known no better."
-        )
-    notes.insert(0, f"Found by following the flow at log scales {-ells[0]:g} and {-ells[1]:g}, not by a formula.")
+        notes.append(f"The final weights differ by {gap:.2g} between the two scales, and so does the limit network.")
+    notes.insert(0, f"Computed from the flow at log scales {-ells[0]:g} and {-ells[1]:g}, not by a formula.")
     params = Params(ends[1], early.sign * np.linalg.norm(ends[1], axis=1))
     log_factor = norms[1] + exponent * ells[1]
     return Course(tuple(saddles), params, float(b.loss[-1]), exponent, log_factor, tuple(notes), same)
 
 
 class _Run:
-    """The flow at one scale, cut into stays (saddles) and passages."""
+    """The flow at one scale, divided into stays (saddles) and passages."""
 
     def __init__(self, problem: Problem, ell: float, rtol: float, rate: float):
         self.ell = float(ell)

@@ -1,4 +1,4 @@
-"""What an experiment may say, read off the signatures of the public constructors.
+"""The schema of an experiment, derived from the signatures of the public constructors.
 
 A table of an experiment is a call: `[init] kind = "balanced", width = 60` is `rf.init.balanced(width=60)`. A new
 generator is therefore reachable from a file as soon as it exists; nothing is registered here.
@@ -17,20 +17,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reluflow._checks import plainly, shown
+from reluflow.losses import LOSSES
 
 REQUIRED = inspect.Parameter.empty
 TYPES = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "tuple": "a list"}
-# Arguments that an experiment fills itself, or that only a program can give.
+# Arguments that an experiment fills in itself, or that only Python code can give.
 NOT_IN_FILES = ("problem", "method", "progress", "data", "init")
 
-# Units and meanings that a signature cannot say; the template prints them beside the defaults.
+# Meanings and units that a signature does not state; the template prints them next to the defaults.
 NOTES = {
     "a": "output weights, one per neuron (mantissas: times e^log_scale)",
-    "at_zero": "derivative at 0 that descent uses; flows resolve it themselves",
+    "at_zero": "derivative at 0 used by descent; flows decide it by the dynamics",
     "batch": "rows at a time; left out, all of them",
     "centre": 'true: minus the mean of these rows; "train": minus that of the training images',
     "d": "columns of x",
-    "delimiter": "what cells end at",
+    "delimiter": "cell separator",
     "delta": "radians",
     "depth": "number of layers of the target neuron",
     "digits": '"all" or a list of digits; y is the digit',
@@ -45,12 +46,12 @@ NOTES = {
     "log_scale": "natural logarithm of the scale: -16.0 is e^-16",
     "log_scale_a": "the same for the output layer; left out, equal to log_scale",
     "log_t1": "natural logarithm of the end time: 230.0 is about 1e100",
-    "loss": '"square" (1/2)(f-y)^2, "logistic", "logistic2" (twice it), "exponential"',
+    "loss": "one of " + ", ".join(f'"{name}"' for name in LOSSES),
     "mean_std": "standard deviation of the centre's entries",
-    "method.events": '"exact", or "stepped" for thousands of data: no events listed',
+    "method.events": '"exact"; for thousands of data write kind = "stepped_flow"',
     "mu": "smallest label-signed cosine",
     "n": "rows of x",
-    "name": "what to call the data",
+    "name": "name of the data",
     "noise_std": "standard deviation of the noise",
     "norm": "length of every row",
     "norm_max": "longest row",
@@ -58,7 +59,7 @@ NOTES = {
     "norms": "length of each row",
     "pair": "two digits, or two lists of digits: +1 against -1",
     "parity": "even digits +1, odd ones -1",
-    "path": "a file, looked for from this file's folder",
+    "path": "a file, relative to this file's folder",
     "reduction": '"mean" or "sum" over the data',
     "rtol": "relative tolerance, 1e-13 to 1e-2",
     "scale": "standard deviation of the entries",
@@ -75,7 +76,7 @@ NOTES = {
     "split": '"train" or "test"',
     "std": "standard deviation of the target's entries",
     "step": "step size; iteration k is at t = k step",
-    "t1": "end time; left out, until nothing moves (square loss only)",
+    "t1": "end time; left out, until convergence (square loss only)",
     "throw": "whether a run that fails raises",
     "torch_seed": "draw with PyTorch as the authors did; 4 is Figure 6",
     "train": '"both" layers or the "first" alone',
@@ -85,7 +86,7 @@ NOTES = {
     "y": "one label per row",
     "y3": "label of the third point",
 }
-# What to write for an argument that has no default.
+# Example values for arguments without a default.
 EXAMPLES: dict[str, Any] = {
     "a": [1.0], "d": 5, "kappa": 0.5, "mu": 0.3, "n": 4, "norms": [1.0, 2.0], "over": {}, "path": "points.csv",
     "from_npz.path": "points.npz",
@@ -94,7 +95,7 @@ EXAMPLES: dict[str, Any] = {
 
 
 class Param(NamedTuple):
-    """One argument: its annotation as written, its default, and its own table where it is an object."""
+    """One argument: its annotation, its default, and its own table if it is an object."""
 
     name: str
     annotation: str
@@ -112,7 +113,7 @@ class Param(NamedTuple):
 
     @property
     def means(self) -> str:
-        """What a value must be, in words; empty when anything may be."""
+        """The required type in words; empty if any value is accepted."""
         return " or ".join(TYPES[t] for t in self.types)
 
 
@@ -135,7 +136,7 @@ class Table(NamedTuple):
     path: str
     kinds: dict[str | None, Kind]
     default: str | None = None
-    optional: bool = False  # left out, it stays left out: what it then means is the callee's to say
+    optional: bool = False  # an omitted value stays omitted: its meaning is the constructor's
 
     @property
     def single(self) -> bool:
@@ -148,12 +149,12 @@ class Table(NamedTuple):
 
 
 def note(table: Table, param: Param) -> str:
-    """What an argument means, with its unit; its type where nothing more is known."""
+    """The meaning of an argument, with its unit; its type if no meaning is recorded."""
     return NOTES.get(f"{table.path}.{param.name}") or NOTES.get(param.name) or param.means
 
 
 class Mistake(NamedTuple):
-    """A sentence about a dotted key."""
+    """A mistake: a sentence about a dotted key."""
 
     key: str
     sentence: str
@@ -193,7 +194,11 @@ def tables() -> dict[str, Table]:
         "relu": _kind(rf.ReLU, "rf.ReLU"),
         "leaky_relu": _kind(rf.LeakyReLU, "rf.LeakyReLU"),
     }
-    methods: dict[str | None, Kind] = {"flow": _kind(rf.Flow, "rf.Flow"), "descent": _kind(rf.Descent, "rf.Descent")}
+    methods: dict[str | None, Kind] = {
+        "flow": _kind(rf.Flow, "rf.Flow"),
+        "stepped_flow": _kind(rf.SteppedFlow, "rf.SteppedFlow"),
+        "descent": _kind(rf.Descent, "rf.Descent"),
+    }
     of_problem = {"activation": Table("problem.activation", activations, "relu")}
     of_solve = {
         "save": Table("solve.save", {None: _kind(rf.Save, "rf.Save")}),
@@ -210,16 +215,16 @@ def tables() -> dict[str, Table]:
 
 
 def _sweep(over, keep=(), design: str = "grid", points: int | None = None, seed: int = 0):
-    """Runs over the points that `design` makes of the lists in `over`, keeping the named quantities."""
+    """Runs over the points that `design` makes from the lists in `over`, keeping the named quantities."""
 
 
-LARGEST = 2**256  # of a whole number: a seed may be long, not endless
+LARGEST = 2**256  # digits of a whole number: seeds may be long
 
 
 def unfit(value, path: str = "", deep: int = 24) -> Mistake | None:
-    """The first value that no experiment may hold: not finite, endless, nested too deeply, or a date."""
+    """The first value not allowed in an experiment: not finite, too long, nested too deeply, or a date."""
     if deep == 0:
-        return Mistake(path, f"`{path}` must be nested at most 24 deep, got more: give a plain list or table")
+        return Mistake(path, f"`{path}` is nested more than 24 levels deep: use a plain list or table")
     if isinstance(value, Mapping | list | tuple):
         items = value.items() if isinstance(value, Mapping) else ((None, v) for v in value)
         for key, inner in items:
@@ -239,7 +244,7 @@ def unfit(value, path: str = "", deep: int = 24) -> Mistake | None:
 
 
 def near(name: str, names) -> str:
-    """The way out for an unknown name: the nearest one, or all of them."""
+    """Advice for an unknown name: the nearest known name, or all of them."""
     name = plainly(name, 60)
     names = [n for n in names if n is not None]
     found = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
@@ -253,7 +258,7 @@ def near(name: str, names) -> str:
 
 
 def plain(value):
-    """Numpy values, tuples, ranges and paths as what TOML and JSON hold."""
+    """Numpy values, tuples, ranges and paths as types that TOML and JSON have."""
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
     if isinstance(value, Mapping):
@@ -264,7 +269,7 @@ def plain(value):
 
 
 def fitted(param: Param, value) -> tuple[Any, str]:
-    """The value as the argument wants it, and what is wrong with it ("" if nothing)."""
+    """The value converted to the argument's type, and its mistake ("" if none)."""
     types, got = param.types, f"got {show(value)}"
     if value is None or not types or param.annotation.endswith("ndarray"):
         return value, ""
@@ -304,7 +309,7 @@ def _is_number(text: str) -> bool:
 
 
 def complete(table: Table, given: Mapping, mistakes: list[Mistake]) -> dict:
-    """`given` with defaults filled in and numbers as arguments want them; what is wrong is added to `mistakes`."""
+    """`given` with defaults filled in and numbers converted; mistakes are appended to `mistakes`."""
     from reluflow import _toml
 
     given = {k: v for k, v in given.items() if v is not None}
@@ -315,7 +320,7 @@ def complete(table: Table, given: Mapping, mistakes: list[Mistake]) -> dict:
         if not isinstance(name, str) or name not in table.kinds:
             first = table.default or ("balanced" if table.path == "init" else "two_points")
             if name is None:
-                sentence = f'`{table.path}` must say its `kind`, got none: add `kind = "{first}"`'
+                sentence = f'`{table.path}` needs a `kind`: add `kind = "{first}"`'
             else:
                 sentence = f"`{table.path}.kind` is not known, got {show(name)}: {near(str(name), table.kinds)}"
             mistakes.append(Mistake(f"{table.path}.kind", sentence))
@@ -352,10 +357,8 @@ def complete(table: Table, given: Mapping, mistakes: list[Mistake]) -> dict:
             filled[name] = value
         elif param.required and name not in meant:
             example = _toml.value(EXAMPLES[name]) if name in EXAMPLES else "..."
-            mistakes.append(
-                Mistake(path, f"`{path}` must be given for `{kind.text}`, got nothing: add `{name} = {example}`")
-            )
-        elif param.default is not None and param.default is not REQUIRED:  # None is said by leaving out
+            mistakes.append(Mistake(path, f"`{path}` is required by `{kind.text}`: add `{name} = {example}`"))
+        elif param.default is not None and param.default is not REQUIRED:  # None is expressed by omission
             filled[name] = plain(param.default)
     return filled
 

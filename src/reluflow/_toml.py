@@ -1,4 +1,4 @@
-"""TOML as a person writes it: where each key stands, and how to write tables back."""
+"""TOML text: line numbers of keys, and tables written as readable text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lines(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     table, depth = "", 0
     blank = lambda match: "\n" * match[0].count("\n")
-    # Long strings and comments hold no keys; short strings may be keys, but their brackets open nothing.
+    # Multi-line strings and comments contain no keys; short strings may be keys, and brackets inside them do not count.
     keyed = _STRING.sub(lambda m: m[0] if m[0][0] != "#" and m[0][:3] not in ('"""', "'''") else blank(m), text)
     counted = _STRING.sub(blank, text)
     for number, (line, bare) in enumerate(zip(keyed.split("\n"), counted.split("\n"), strict=True), start=1):
@@ -43,7 +43,7 @@ def value(v) -> str:
     if isinstance(v, int | float):
         return repr(v)
     if isinstance(v, str):
-        # JSON's escapes are TOML's, but for the one character JSON leaves alone.
+        # JSON's escapes are TOML's, except for one character that JSON does not escape.
         return json.dumps(v, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(v, Mapping):
         return "{ " + ", ".join(f"{key(k)} = {value(x)}" for k, x in v.items()) + " }"
@@ -51,7 +51,7 @@ def value(v) -> str:
 
 
 def key(name: str) -> str:
-    """A key, quoted where TOML wants it: `"init.log_scale"` as one key."""
+    """A key, quoted where TOML needs it: `"init.log_scale"` as one key."""
     return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name, ensure_ascii=False)
 
 

@@ -1,9 +1,8 @@
-"""A run folder is looked through before anything opens it: it may come from anyone.
+"""Validation of a run folder before it is opened: it may come from an untrusted source.
 
 What `store` writes is plain: arrays cut along their first axis, little endian, packed by zstd or not at all. Nothing
-else is let through to zarr, so that no metadata can name another codec, another file or another size than the
-manifest's; no link leads out of the folder; and what is unpacked is bounded by what is there. Whoever calls turns
-`Unfit` into a sentence.
+else is passed to zarr, so that metadata cannot name another codec, another file or another size than the manifest's;
+links are not followed; and the unpacked size is bounded by the size on disk. Callers turn `Unfit` into a sentence.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ KINDS = {
 }
 KEYS = {"name": "default", "configuration": {"separator": "/"}}
 PLAIN = ({"name": "bytes"}, {"name": "bytes", "configuration": {"endian": "little"}})
-UNPACKED, RATIO = 2**28, 200  # bytes that a run may unpack to, or times what lies on the disk
-CHUNKS = 64  # that an array may have, and one more for every MiB
+UNPACKED, RATIO = 2**28, 200  # most unpacked bytes of a run, or times its size on disk
+CHUNKS = 64  # most chunks of an array, and one more per MiB
 TEXT = 2**26  # bytes of metadata
 
 
 class Unfit(Exception):
-    """What is wrong, in a word or two."""
+    """What is wrong, in a few words."""
 
 
 def _must(good: bool, what: str) -> None:
@@ -55,7 +54,7 @@ def text(path: Path) -> dict:
 
 
 def folder(path: Path, manifest) -> None:
-    """No links, arrays by plain names only, and not more than what lies there can hold."""
+    """No links, only plain array names, and sizes consistent with the bytes on disk."""
     on_disk = 0
     for where, folders, files in os.walk(path):
         for name in (*folders, *files):
@@ -64,11 +63,11 @@ def folder(path: Path, manifest) -> None:
     _must(isinstance(manifest, dict), "no manifest")
     whole = 0
     for name, entry in manifest.items():
-        _must(NAME.fullmatch(name) is not None and isinstance(entry, dict), "an odd array")
+        _must(NAME.fullmatch(name) is not None and isinstance(entry, dict), "an unknown array")
         shape: Any = entry.get("shape")
-        _must(isinstance(shape, list) and 1 <= len(shape) <= 4, "an odd shape")
-        _must(all(type(k) is int and 0 <= k < 2**40 for k in shape), "an odd shape")
-        _must(entry.get("dtype") in KINDS.values(), "an odd type")
+        _must(isinstance(shape, list) and 1 <= len(shape) <= 4, "an invalid shape")
+        _must(all(type(k) is int and 0 <= k < 2**40 for k in shape), "an invalid shape")
+        _must(entry.get("dtype") in KINDS.values(), "an invalid type")
         whole += math.prod(shape) * np.dtype(entry["dtype"]).itemsize
     _must(whole <= max(UNPACKED, RATIO * on_disk), f"{whole} bytes in {on_disk}")
 
@@ -77,30 +76,30 @@ def array(path: Path, entry: dict) -> None:
     """The metadata and chunks of one array are as the manifest says, and as `store` writes them."""
     about, shape = text(path / "zarr.json"), entry["shape"]
     grid: Any = about.get("chunk_grid")
-    _must(isinstance(grid, dict) and isinstance(grid.get("configuration"), dict), "odd chunks")
+    _must(isinstance(grid, dict) and isinstance(grid.get("configuration"), dict), "invalid chunks")
     size: Any = grid["configuration"].get("chunk_shape")
     _must(about.get("zarr_format") == 3 and about.get("node_type") == "array", "no array")
     _must(about.get("shape") == shape and KINDS.get(str(about.get("data_type"))) == entry["dtype"], "another array")
-    _must(about.get("chunk_key_encoding") == KEYS and not about.get("storage_transformers"), "an odd layout")
+    _must(about.get("chunk_key_encoding") == KEYS and not about.get("storage_transformers"), "an invalid layout")
     codecs: Any = about.get("codecs")
-    _must(isinstance(codecs, list) and 1 <= len(codecs) <= 2 and codecs[0] in PLAIN, "an odd codec")
+    _must(isinstance(codecs, list) and 1 <= len(codecs) <= 2 and codecs[0] in PLAIN, "an unknown codec")
     packed = len(codecs) == 2
-    _must(not packed or (isinstance(codecs[1], dict) and codecs[1].get("name") == "zstd"), "an odd codec")
-    _must(isinstance(size, list) and grid.get("name") == "regular" and len(size) == len(shape), "odd chunks")
-    _must(all(type(k) is int and 1 <= k <= max(1, n) for k, n in zip(size, shape, strict=True)), "odd chunks")
-    _must(size[1:] == [max(1, k) for k in shape[1:]], "odd chunks")
+    _must(not packed or (isinstance(codecs[1], dict) and codecs[1].get("name") == "zstd"), "an unknown codec")
+    _must(isinstance(size, list) and grid.get("name") == "regular" and len(size) == len(shape), "invalid chunks")
+    _must(all(type(k) is int and 1 <= k <= max(1, n) for k, n in zip(size, shape, strict=True)), "invalid chunks")
+    _must(size[1:] == [max(1, k) for k in shape[1:]], "invalid chunks")
     each = math.prod(size) * np.dtype(entry["dtype"]).itemsize
     count = -(-shape[0] // size[0])
     _must(count <= CHUNKS + each * count // 2**20, "too many chunks")
     rest = "/".join("0" for _ in shape[1:])
     for k in range(count):
         chunk = path / "c" / str(k) / rest
-        if chunk.is_file():  # one that is missing holds zeros: the checksum says whether it should
+        if chunk.is_file():  # a missing chunk stands for zeros; the checksum tells whether it should
             _must((unpacked(chunk) if packed else chunk.stat().st_size) == each, "a damaged chunk")
 
 
 def unpacked(path: Path) -> int | None:
-    """Bytes that a zstd frame says it holds (RFC 8878, 3.1.1.1), which is all that will be unpacked; None if unsaid."""
+    """Bytes that a zstd frame says it holds (RFC 8878, 3.1.1.1), the size that will be unpacked; None if not stated."""
     with open(path, "rb") as file:
         head = file.read(18)
     if len(head) < 6 or head[:4] != b"\x28\xb5\x2f\xfd":
@@ -115,7 +114,7 @@ def unpacked(path: Path) -> int | None:
 
 
 def states(arrays: dict[str, np.ndarray], where: str, m: int, big: int, r: int, codes: int) -> None:
-    """The stored states have the sizes that the kernels will take for granted: these check nothing themselves."""
+    """The stored states have the sizes that the kernels assume without checking."""
     q, b, c, energy, code = (arrays[f"{where}/{name}"] for name in ("q", "b", "c", "energy", "code"))
     clock = arrays[f"{where}/clock"]
     rows = len(clock)
@@ -139,7 +138,7 @@ def states(arrays: dict[str, np.ndarray], where: str, m: int, big: int, r: int, 
 def columns(arrays: dict[str, np.ndarray], kinds: int, m: int, n: int) -> None:
     """The events name neurons, data and kinds that exist, all of one length."""
     found = [arrays[f"events/{name}"] for name in ("t", "log_t", "neuron", "datum", "code", "unique")]
-    _must(len({a.shape for a in found}) == 1 and found[0].ndim == 1, "events of several lengths")
-    _must(all(a.dtype.kind in "iub" for a in found[2:]), "events of another type")
+    _must(len({a.shape for a in found}) == 1 and found[0].ndim == 1, "event columns of unequal lengths")
+    _must(all(a.dtype.kind in "iub" for a in found[2:]), "event columns of another type")
     for a, low, high in ((found[2], 0, m), (found[3], -1, n), (found[4], 0, kinds)):
-        _must(bool(np.all((a >= low) & (a < high))), "events of nobody")
+        _must(bool(np.all((a >= low) & (a < high))), "events of unknown neurons or data")

@@ -117,7 +117,7 @@ def _module(name: str) -> ModuleType:
 
 def _reduce(name: str, needs: str, subject):
     """The part of the subject that the checker is about, or one sentence."""
-    from reluflow.descent import Descent
+    from reluflow.methods import Descent
     from reluflow.solution import Solution
 
     if needs == "data":

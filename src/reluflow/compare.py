@@ -1,26 +1,32 @@
-"""Where descent parts from the flow: the same problem both ways, on the same times.
+"""Descent compared with the flow: the same problem by both methods, at the same times.
 
     gap(t) = max_i |f_i^descent - f_i^flow|       parted: the first iteration with gap > tol max(1, max_i |y_i|)
 
 Bits differ where descent's s'(<w_j, x_i>) is not the flow's; a datum on which the flow slides is not counted, because
-descent switches there back and forth by nature. A flip is a neuron whose a_j has another sign at the end than at the
+descent switches back and forth there. A flip is a neuron whose a_j has another sign at the end than at the
 start.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reluflow._checks import by_name, number, whole
-from reluflow.descent import Descent
-from reluflow.flow import Flow
+from reluflow._checks import by_name, number, shown, whole
+from reluflow.drive.loop import Progress
+from reluflow.methods import Descent, Flow, Limits
 from reluflow.phases import Phase, Phases
 from reluflow.problem import Problem
 from reluflow.solution import Solution
-from reluflow.solve import Limits, solve, whole_runs
+from reluflow.solve import solve, whole_runs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +78,17 @@ class Comparison:
         return last.kind == "plateau" and self.loss_flow[-1] < 0.9 * self.loss_descent[-1]
 
     def summary(self) -> str:
-        """What happened, in sentences."""
+        """A summary in sentences."""
         end, n_bits = self.t[-1], self.bits.size and int(np.max(self.bits))
         said = [
-            f"Descent with step {self.descent.method.step:g} against the flow at rtol {self.flow.method.rtol:g}, "
+            f"Descent with step {self.step:g} against the flow at rtol {self.flow.stats.rtol:g}, "
             f"up to t = {end:.6g} ({self.descent.stats.steps} iterations)."
         ]
         if self.parted is None:
             said.append(f"They stay together: outputs differ by {np.max(self.gap):.2g} at most.")
         else:
             said.append(
-                f"They part at t = {self.parted:.6g}, where outputs first differ by more than {self.threshold:.2g}; "
+                f"They separate at t = {self.parted:.6g}, where outputs first differ by over {self.threshold:.2g}; "
                 f"the largest difference is {np.max(self.gap):.3g}."
             )
         if self.trapped:
@@ -90,7 +96,7 @@ class Comparison:
             left = [p for p in self.phases[0]["plateau"] if abs(p.loss - last.loss) <= 0.02 * last.loss]
             passes = f" leaves it at t = {left[-1].end:.6g} and" if left else ""
             said.append(
-                f"Descent is trapped: from t = {last.start:.6g} on it rests at loss {last.loss:.6g}, a saddle, "
+                f"Descent is trapped: from t = {last.start:.6g} on it stays at loss {last.loss:.6g}, a saddle, "
                 f"while the flow{passes} has loss {self.loss_flow[-1]:.6g} at the end."
             )
         else:
@@ -112,8 +118,14 @@ class Comparison:
         return " ".join(said)
 
     @property
+    def step(self) -> float:
+        """The step of the descent."""
+        assert isinstance(self.descent.method, Descent)
+        return self.descent.method.step
+
+    @property
     def threshold(self) -> float:
-        """The difference of outputs that counts as parting."""
+        """The difference of outputs that counts as separation."""
         return self.tol * max(1.0, float(np.max(np.abs(self.flow.problem.data.y))))
 
     def __repr__(self) -> str:
@@ -132,16 +144,14 @@ class Comparison:
             )
         return "\n".join([*lines, "", self.summary()])
 
-    def figure(self):
+    def figure(self) -> Figure:
         """Losses, output gap and differing bits over time, as a matplotlib figure."""
         from matplotlib.figure import Figure
 
         fig = Figure(figsize=(7.0, 7.5), layout="constrained")
         top, middle, bottom = fig.subplots(3, 1, sharex=True)
         top.semilogy(self.t, self.loss_flow, color="C0", label="flow")
-        top.semilogy(
-            self.t, self.loss_descent, color="C3", ls="--", label=f"descent, step {self.descent.method.step:g}"
-        )
+        top.semilogy(self.t, self.loss_descent, color="C3", ls="--", label=f"descent, step {self.step:g}")
         top.set_ylabel("loss")
         middle.semilogy(self.t, np.maximum(self.gap, 1e-17), color="k", lw=1)
         middle.axhline(self.threshold, color="0.6", lw=0.8)
@@ -161,34 +171,46 @@ class Comparison:
 
 
 def _flipped(sol: Solution) -> np.ndarray:
-    _, y, _ = sol._checkpoints
-    _, b, _ = sol._split(y[[0, -1]])
-    return np.flatnonzero(b[0] * b[1] < 0)
+    a = sol.checkpoints.a
+    return np.flatnonzero(a[0] * a[-1] < 0)
 
 
 @whole_runs()
 @by_name
 def compare(
     problem: Problem,
-    step: float,
-    t1: float,
+    method: Descent | float | None = None,
+    t1: float | None = None,
     *,
+    step: float | None = None,
     rtol: float = 1e-8,
     tol: float = 1e-2,
     points: int = 400,
     limits: Limits | None = None,
-    progress=None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Comparison:
-    """Runs `problem` up to t1 by the flow and by descent with `step`, and finds where they part.
+    """Runs `problem` up to t1 by the flow and by the descent `method`, and finds where they separate.
 
     `points` common times, half of them equally spaced and half geometrically, are iterations of the descent; `tol`
-    times max(1, max |y|) is the difference of outputs that counts as parting.
+    times max(1, max |y|) is the difference of outputs that counts as separation. `step` is deprecated. For an
+    `rf.population.Problem` give numbers of points in place of the method: its flow is compared with those on samples.
     """
+    with_samples = getattr(problem, "compared", None)
+    if with_samples is not None:
+        return with_samples(method, t1)
     tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
     points = whole("points", points, least=2, hint="the start and the end are always among them")
-    if isinstance(step, Descent):
-        raise TypeError(f"`step` must be a number, got a Descent: give `step={step.step:g}`.")
-    method = Descent(step)
+    if isinstance(method, int | float):
+        step = method
+    if step is not None:
+        method = Descent(step)
+        way_out = f"write `rf.compare(problem, rf.Descent({method.step:g}), t1)`"
+        warnings.warn(f"A step in place of a method is deprecated: {way_out}.", DeprecationWarning, stacklevel=4)
+    if not isinstance(method, Descent):
+        raise TypeError(f"`method` must be rf.Descent(step=...), got {shown(method)}.")
+    if t1 is None:
+        raise TypeError("`compare` is missing the argument `t1`: add `t1=...`.")
+    step = method.step
     descent = solve(problem, method, t1, limits=limits, progress=progress)
     flow = solve(problem, Flow(rtol), t1, limits=limits, progress=progress)
     last = int(method.iteration(t1))
@@ -196,10 +218,10 @@ def compare(
     counts = np.unique(np.rint(np.r_[np.linspace(0, last, half), np.geomspace(1, max(last, 2), half)])).astype(int)
     counts = counts[counts <= last]
     t = counts * step
-    (f, loss_f, bits_f, slid), (g, loss_g, bits_g, _) = _columns(flow, t), _columns(descent, t)
-    gap = np.max(np.abs(f - g), axis=1)
-    differ = np.sum((bits_f != bits_g) & ~slid, axis=(1, 2))
-    found = Comparison(flow, descent, tol, t, loss_f, loss_g, gap, differ, None)
+    one, two = flow.moments(t), descent.moments(t)
+    gap = np.max(np.abs(one.outputs - two.outputs), axis=1)
+    differ = np.sum((one.bits != two.bits) & ~one.sliding, axis=(1, 2))
+    found = Comparison(flow, descent, tol, t, np.exp(one.log_loss), np.exp(two.log_loss), gap, differ, None)
     beyond = np.flatnonzero(gap > found.threshold)
     if len(beyond):
         lo, hi = counts[max(beyond[0] - 1, 0)], counts[beyond[0]]
@@ -207,15 +229,7 @@ def compare(
     return found
 
 
-def _columns(sol: Solution, t: np.ndarray):
-    """(outputs, loss, bits, where they are slid) at times t, from one replay."""
-    clock, _ = sol._clock(t, None)
-    states = sol._replay(clock)
-    f, logs, bits = sol._machine.look(*states, bits=True)
-    return sol._to_data(f), np.exp(logs), sol._bits_to_data(bits), sol._slid(states[2])
-
-
-def _first(flow, descent, step, lo: int, hi: int, threshold: float) -> int:
+def _first(flow: Solution, descent: Solution, step: float, lo: int, hi: int, threshold: float) -> int:
     """The first iteration after lo whose outputs differ by more than the threshold, as 17 cuts at a time show it."""
     while hi - lo > 1:
         cuts = np.unique(np.linspace(lo, hi, 17).astype(int))

@@ -1,13 +1,20 @@
-"""The table of what happened to which neuron at which datum, and when."""
+"""The table of activation events: neuron, datum, time, kind."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+Times = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # of clock values, as (t, log t)
 KINDS = ("on", "off", "slide", "release_on", "release_off", "dead", "sign", "origin")
 COLUMNS = ("t", "log_t", "neuron", "datum", "kind", "unique")
 SHOWN = 10  # rows that are printed
-# A row on the far side of a shared hyperplane sees the same event the other way round.
+# For a row on the opposite side of a shared hyperplane the same event is reversed.
 MIRROR = np.array([1, 0, 2, 4, 3, 5, 6, 7])
 
 
@@ -15,7 +22,15 @@ class Events:
     """Columns `t`, `log_t`, `neuron`, `datum` (-1 if none), `kind`, `unique`; rows in order of time, simultaneous
     ones sharing `t`."""
 
-    def __init__(self, t, log_t, neuron, datum, code, unique):
+    def __init__(
+        self,
+        t: np.ndarray,
+        log_t: np.ndarray,
+        neuron: np.ndarray,
+        datum: np.ndarray,
+        code: np.ndarray,
+        unique: np.ndarray,
+    ):
         self.t, self.log_t = np.asarray(t, float), np.asarray(log_t, float)
         self.neuron, self.datum = np.asarray(neuron, np.int64), np.asarray(datum, np.int64)
         self.code, self.unique = np.asarray(code, np.int64), np.asarray(unique, bool)
@@ -27,7 +42,7 @@ class Events:
     def __len__(self) -> int:
         return len(self.t)
 
-    def __getitem__(self, which) -> Events:
+    def __getitem__(self, which: Any) -> Events:
         """Rows by mask, slice or index array, or by the name of a kind: `events["slide"]`."""
         if isinstance(which, str):
             if which not in KINDS:
@@ -37,18 +52,18 @@ class Events:
         return Events(*(np.atleast_1d(c[which]) for c in cols))
 
     def counts(self) -> dict[str, int]:
-        """How many of each kind, kinds without any left out."""
+        """The number of events of each kind that occurs."""
         found = np.bincount(self.code, minlength=len(KINDS))
         return {name: int(k) for name, k in zip(KINDS, found, strict=True) if k}
 
-    def to_pandas(self):
+    def to_pandas(self) -> pd.DataFrame:
         """The rows as a `pandas.DataFrame`, kinds by name."""
         import pandas as pd
 
         return pd.DataFrame({name: getattr(self, name) for name in COLUMNS})
 
     def __str__(self) -> str:
-        """How many of each kind, and the first rows."""
+        """The number of events of each kind, and the first rows."""
         lines = [repr(self)]
         if len(self):
             lines.append(f"{'t':>14}  neuron  datum  kind")
@@ -65,7 +80,7 @@ class Events:
         return f"Events({len(self)}: {parts})" if len(self) else "Events(none)"
 
     @classmethod
-    def from_surfaces(cls, rows: np.ndarray, times, pack, kept) -> Events:
+    def from_surfaces(cls, rows: np.ndarray, times: Times, pack: Any, kept: np.ndarray) -> Events:
         """From the kernels' rows (clock, neuron, surface, kind, unique): one row per datum of each surface."""
         order = np.argsort(pack.surf, kind="stable")
         starts = np.searchsorted(pack.surf[order], np.arange(pack.e.shape[0] + 1))

@@ -20,7 +20,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,15 +28,23 @@ from reluflow import _schema, _toml
 from reluflow._checks import plainly
 from reluflow._schema import Mistake, near, show
 
+if TYPE_CHECKING:
+    from reluflow.data import Data
+    from reluflow.drive.loop import Progress
+    from reluflow.init import Params
+    from reluflow.methods import Limits, Method
+    from reluflow.problem import Problem
+    from reluflow.solution import Solution
+
 FORMAT = 1
-LONGEST = 16 * 2**20  # letters of a file
-DOTTED = 100  # parts of one dotted key
-ROOM = 2**28  # numbers that data and weights made from a file may take: 2 GiB
-CHEAP = 2**17  # neurons that are drawn only to see whether they can be
+LONGEST = 16 * 2**20  # characters in a file
+DOTTED = 100  # parts in one dotted key
+ROOM = 2**28  # most numbers in the data and weights of a file's experiment: 2 GiB
+CHEAP = 2**17  # neurons drawn only to validate the arguments
 
 
 class ExperimentError(ValueError):
-    """What is wrong with an experiment: one sentence per mistake, all of them at once, in `.mistakes`."""
+    """The mistakes in an experiment, one sentence each, all in `.mistakes`."""
 
     def __init__(self, sentences: list[str]):
         super().__init__("\n".join(sentences))
@@ -44,10 +52,10 @@ class ExperimentError(ValueError):
 
 
 class Experiment:
-    """Tables `data`, `init`, `problem`, `method`, `solve`, `sweep` of keyword arguments; they never change.
+    """Tables `data`, `init`, `problem`, `method`, `solve`, `sweep` of keyword arguments; immutable.
 
     Left-out arguments take the constructors' defaults, so experiments that mean the same are equal and share a `key`.
-    Relative paths are looked for from `folder`, which is not part of the experiment.
+    Relative paths are resolved against `folder`, which is not part of the experiment.
     """
 
     def __init__(self, *, data, init, problem=None, method=None, solve=None, sweep=None, folder=None):
@@ -55,42 +63,43 @@ class Experiment:
         self._set(given, Path(folder) if folder is not None else None, _Place())
 
     @classmethod
-    def from_dict(cls, tables: Mapping, *, folder=None) -> Experiment:
+    def from_dict(cls, tables: Mapping, *, folder: str | Path | None = None) -> Experiment:
         """From `{"format": 1, "data": {...}, ...}`, as `to_dict` gives it."""
         return cls._from(tables, folder, _Place())
 
     @classmethod
-    def from_toml(cls, path) -> Experiment:
+    def from_toml(cls, path: str | Path) -> Experiment:
         """From a TOML file. Mistakes raise one `ExperimentError` with a sentence each: the line, the rule, the fix."""
         path = Path(path)
         called = f"`{plainly(str(path))}`"
         if path.suffix in (".csv", ".npz") and path.is_file():
             keys = f'`kind = "from_{path.suffix[1:]}"` and `path = "{plainly(path.name, 60)}"`'
-            more = "`reluflow data describe` and `reluflow check NAME --data` take data as they are"
-            raise ExperimentError(
-                [f"{called} must be an experiment in TOML, got data: name it in one, as `[data]` with {keys}; {more}."]
-            )
+            more = "`reluflow data describe` and `reluflow check NAME --data` accept data files directly"
+            way_out = f"refer to it in an experiment, as `[data]` with {keys}; {more}."
+            raise ExperimentError([f"{called} is a data file, not an experiment: {way_out}"])
         try:
             with open(path, encoding="utf-8") as file:
                 text = file.read(LONGEST + 1)
         except UnicodeDecodeError:
             raise ExperimentError(
-                [f"{called} must be TOML in UTF-8, got other bytes: save it as plain text."]
+                [f"{called} must be TOML in UTF-8, but it has other bytes: save it as plain text."]
             ) from None
         except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "it cannot be read"
-            how = f"make one with `reluflow run --template > {plainly(path.name, 60)}`"
-            raise ExperimentError([f"{called} must be an experiment in TOML, got no file ({why}): {how}."]) from None
+            if isinstance(error, FileNotFoundError):
+                how = f"Make an experiment file with `reluflow run --template > {plainly(path.name, 60)}`."
+                raise ExperimentError([f"File not found: {plainly(str(path))}. {how}"]) from None
+            why = (getattr(error, "strerror", None) or "not a valid path").lower()
+            raise ExperimentError([f"Cannot read {called}: {why}."]) from None
         return cls.parse(text, name=path.name, folder=path.parent)
 
     @classmethod
-    def parse(cls, text: str, *, name: str = "", folder=None) -> Experiment:
-        """From TOML text; `name` is what sentences call it."""
+    def parse(cls, text: str, *, name: str = "", folder: str | Path | None = None) -> Experiment:
+        """From TOML text; error messages call it `name`."""
         place = _Place(name)
         if len(text) > LONGEST:
-            sentence = f"this must be at most {LONGEST} letters, got more: put the data into a CSV or NPZ file"
+            sentence = f"this must be at most {LONGEST} characters, got more: put the data into a CSV or NPZ file"
             raise ExperimentError([place.sentence("", sentence)])
-        # The parser's cost is the square of a dotted key's length; between two of these signs stands at most one key.
+        # The parser's cost grows with the square of a dotted key's length; these characters separate keys.
         if any(part.count(".") > DOTTED for part in re.split(r"[=,{}\[\]\n]", text)):
             sentence = f"a dotted key must have at most {DOTTED} parts, got more: write tables in [ ] instead"
             raise ExperimentError([place.sentence("", sentence)])
@@ -98,22 +107,22 @@ class Experiment:
             tables = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ExperimentError([_syntax(error, text, place)]) from None
-        except (ValueError, RecursionError) as error:  # numbers of thousands of digits, brackets in brackets
+        except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deeply nested brackets
             got = (
-                "lists or tables in one another without end"
+                "lists or tables nested too deeply"
                 if isinstance(error, RecursionError)
-                else "an endless number"
+                else "a number with too many digits"
             )
-            raise ExperimentError([place.sentence("", f"this must be TOML, got {got}: write it out plainly")]) from None
+            raise ExperimentError([place.sentence("", f"this must be TOML, got {got}: simplify it")]) from None
         return cls._from(tables, folder, _Place(name, _toml.lines(text)))
 
     @classmethod
-    def _from(cls, tables: Mapping, folder, place: _Place) -> Experiment:
+    def _from(cls, tables: Mapping, folder: str | Path | None, place: _Place) -> Experiment:
         self = cls.__new__(cls)
         self._set(tables, Path(folder) if folder is not None else None, place)
         return self
 
-    def _set(self, given: Mapping, folder: Path | None, place: _Place):
+    def _set(self, given: Mapping, folder: Path | None, place: _Place) -> None:
         self.folder, self._place = folder, place
         mistakes: list[Mistake] = []
         unfit = _schema.unfit(given)
@@ -122,15 +131,15 @@ class Experiment:
         self._tables = _complete(given, mistakes)
         mistakes += self._cheap_values(mistakes)
         if mistakes:
-            # A person repairs a file once: whatever else is wrong is said now. Tables of no file (a stored run's, a
-            # page's) name no place to look at, and nothing is read for them.
+            # Report all mistakes of a file at once. Tables that come from no file (a stored run's, a
+            # page's) have no line numbers, and no files are read for them.
             made = not any(m.key.split(".")[0] == "data" for m in mistakes) and not self._too_large()
             mistakes += self._wrong("data", lambda: self.data) if made and place.name else []
             raise ExperimentError(place.sentences(mistakes))
 
     # Reading and changing -------------------------------------------------------------------------------------------
 
-    def __getitem__(self, key: str):
+    def __getitem__(self, key: str) -> Any:
         """The value of a dotted key, defaults included: `experiment["init.log_scale"]`."""
         where: Any = self._tables
         for part in key.split("."):
@@ -167,7 +176,7 @@ class Experiment:
         return Experiment.from_dict(tables, folder=self.folder)
 
     def to_dict(self) -> dict:
-        """The tables with every default filled in, so that a stored experiment means the same for ever."""
+        """The tables with all defaults filled in, so that a stored experiment does not depend on later defaults."""
         return {"format": FORMAT, **json.loads(json.dumps(self._tables))}
 
     def to_toml(self) -> str:
@@ -181,7 +190,7 @@ class Experiment:
         canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Experiment) and self._tables == other._tables
 
     def __hash__(self) -> int:
@@ -194,16 +203,16 @@ class Experiment:
     # Doing it -------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def data(self):
-        """The data set, made once."""
+    def data(self) -> Data:
+        """The data set (computed once)."""
         filled = dict(self._tables["data"])
         for name in ("path", "folder"):
             if isinstance(filled.get(name), str) and self.folder is not None:
                 filled[name] = str(self.folder / filled[name])
         return _schema.build(_schema.tables()["data"], filled)
 
-    def problem(self):
-        """The `rf.Problem`: data and initial weights made, and checked against each other."""
+    def problem(self) -> Problem:
+        """The `rf.Problem`, with data and initial weights generated and checked for consistency."""
         mistakes = self._wrong("data", lambda: self.data)
         if not mistakes:
             mistakes = self._too_large(self.data.n, self.data.d) or self._wrong("init", self._init)
@@ -214,12 +223,12 @@ class Experiment:
                 return made[0]
         raise ExperimentError(self._place.sentences(mistakes))
 
-    def method(self):
-        """The `rf.Flow` or `rf.Descent`."""
+    def method(self) -> Method:
+        """The `rf.Flow`, `rf.SteppedFlow` or `rf.Descent`."""
         return _schema.build(_schema.tables()["method"], self._tables["method"])
 
-    def run(self, progress: Callable | None = None, *, limits=None):
-        """The `rf.Solution`, which remembers this experiment as `.experiment`; `limits` stand in for its own."""
+    def run(self, progress: Callable[[Progress], None] | None = None, *, limits: Limits | None = None) -> Solution:
+        """The `rf.Solution`, with this experiment as its `.experiment`; `limits` override the experiment's own."""
         from reluflow.outcome import SolveError
         from reluflow.solve import solve
 
@@ -234,28 +243,29 @@ class Experiment:
         sol.experiment = self
         return sol
 
-    def _init(self, dim: int | None = None):
+    def _init(self, dim: int | None = None) -> Params:
         table, filled = _schema.tables()["init"], self._tables["init"]
         kind = table.kinds[filled["kind"]]
         more = {"dim": self.data.d if dim is None else dim} if "dim" in kind.params and "dim" not in filled else {}
         return _schema.build(table, filled, **more)
 
-    def _problem(self, data, init):
+    def _problem(self, data: Data, init: Params) -> Problem:
         return _schema.build(_schema.tables()["problem"], self._tables["problem"], data=data, init=init)
 
     # Mistakes -------------------------------------------------------------------------------------------------------
 
     def _cheap_values(self, found: list[Mistake]) -> list[Mistake]:
-        """Values that constructors refuse, found without making the data or anything large."""
+        """Mistakes in values that constructors reject, found without generating data or large arrays."""
         from reluflow.data import Data
-        from reluflow.flow import Flow
         from reluflow.init import Params
+        from reluflow.methods import Flow
         from reluflow.problem import Problem
         from reluflow.solve import end_clock
 
         row, label = np.ones((1, 1)), np.ones(1)
         one = Data(row, label), Params(row, label)
-        toy, method = [Problem(*one)], [Flow()]
+        toy = [Problem(*one)]
+        method: list[Method] = [Flow()]
         solve, table = self._tables.get("solve", {}), _schema.tables()["solve"]
         few = not isinstance(self._tables.get("init", {}).get("width"), int) or self._tables["init"]["width"] <= CHEAP
         checks: list[tuple[str, Callable]] = [
@@ -270,7 +280,7 @@ class Experiment:
         return made or ([] if found else self._too_large())
 
     def _too_large(self, n: int | None = None, d: int | None = None) -> list[Mistake]:
-        """A mistake where data or weights would take more than ROOM numbers, read off what was asked for."""
+        """A mistake if data or weights would need more than ROOM numbers, judged from the arguments."""
         data, init = self._tables.get("data", {}), self._tables.get("init", {})
 
         def size(name: str) -> int:
@@ -297,11 +307,11 @@ class Experiment:
         return [Mistake(largest[1], f"{rule}, got {largest[2]}: make it smaller, or call `rf.solve` from Python")]
 
     def _wrong(self, table: str, call: Callable) -> list[Mistake]:
-        """What `call` raises, as a mistake in the key that the sentence names first."""
+        """The error raised by `call`, attached to the key that its message names first."""
         try:
             call()
         except MemoryError:
-            return [Mistake(table, f"`[{table}]` must fit in memory, got more than there is: make it smaller")]
+            return [Mistake(table, f"`[{table}]` does not fit in memory: make it smaller")]
         except (ValueError, TypeError, OSError, ImportError) as error:
             text = str(error)
             named = re.findall(r"`([a-z_0-9]+)[`=]", text)
@@ -312,7 +322,7 @@ class Experiment:
 
 
 class _Place:
-    """Where keys stand, so that a sentence can say the line."""
+    """Line numbers of keys, for error messages."""
 
     def __init__(self, name: str = "", lines: Mapping[str, int] | None = None):
         self.name, self.lines = name, lines or {}
@@ -338,7 +348,7 @@ class _Place:
 
 
 def _syntax(error: Exception, text: str, place: _Place) -> str:
-    """A parser's complaint as a sentence with its line and what stands there."""
+    """A parser error as a sentence, with the line number and the text on that line."""
     what, _, where = str(error).partition(" (at ")
     found = re.search(r"line (\d+)", where)
     line = int(found[1]) if found else text.count("\n") + 1
@@ -350,7 +360,7 @@ def _syntax(error: Exception, text: str, place: _Place) -> str:
 
 
 def _spoilt(name: str, mistakes: list[Mistake]) -> bool:
-    """Whether a mistake found already keeps a table from being built; `solve` itself is built without its tables."""
+    """Whether a mistake already found prevents building a table; `solve` is built without its sub-tables."""
     inside = [m.key for m in mistakes if m.key == name or name.startswith(m.key + ".") or m.key.startswith(name + ".")]
     return any(name != "solve" or key.count(".") < 2 for key in inside)
 
@@ -376,9 +386,7 @@ def _complete(given: Mapping, mistakes: list[Mistake]) -> dict:
         value = given.get(name)
         if value is None and name in ("data", "init"):
             first = {"data": "two_points", "init": "balanced"}[name]
-            mistakes.append(
-                Mistake(name, f'`[{name}]` must be given, got none: add `[{name}]` with `kind = "{first}"`')
-            )
+            mistakes.append(Mistake(name, f'`[{name}]` is missing: add `[{name}]` with `kind = "{first}"`'))
         elif value is not None and not isinstance(value, Mapping):
             mistakes.append(
                 Mistake(name, f"`{name}` must be a table, got {show(value)}: write `[{name}]` and its keys below")
@@ -423,7 +431,7 @@ def _flat(tables: Mapping) -> list[str]:
     return list(_leaves(tables))
 
 
-def _table(path: str):
+def _table(path: str) -> Any:
     """The schema of a table by its dotted path, or None."""
     name, _, rest = path.partition(".")
     table = _schema.tables().get(name)

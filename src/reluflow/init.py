@@ -1,4 +1,4 @@
-r"""Where training starts: mantissas with log scales beside them, so that e^-100000 is ordinary input.
+r"""Initial weights: mantissas with separate log scales, so that e^-100000 is an ordinary input.
 
 w_j = e^{log_scale_j} W_j,     a_j = e^{log_scale_a_j} A_j
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from reluflow._checks import as_finite, by_name, whole
 
-LOG_MAX = 300.0  # e^{2 * 300} still has room below the largest float64
+LOG_MAX = 300.0  # e^{2 * 300} is still below the largest float64
 LOG_MIN = -1e6
 
 
@@ -28,7 +28,7 @@ class Params:
     log_scale: float | np.ndarray = 0.0
     log_scale_a: float | np.ndarray | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         w = as_finite("w", self.w, ndim=2, hint="give one row per neuron, shape (width, dim)")
         a = as_finite("a", self.a, ndim=1, hint="give one output weight per neuron, shape (width,)")
         if w.shape[0] == 0 or w.shape[1] == 0:
@@ -61,7 +61,7 @@ class Params:
         return log_w, np.broadcast_to(np.asarray(self.log_scale_a, dtype=float), (self.width,)).copy()
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """True weights (w, a) as plain arrays; one sentence if they underflow."""
+        """True weights (w, a) as plain arrays; raises ValueError if they underflow."""
         log_w, log_a = self.log_scales
         w, a = self.w * np.exp(log_w)[:, None], self.a * np.exp(log_a)
         lost = np.any((w == 0) & (self.w != 0)) or np.any((a == 0) & (self.a != 0))
@@ -126,7 +126,7 @@ def gaussian(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, log_
 def fixed_output(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, signs=None) -> Params:
     """Gaussian rows times e^`log_scale` with output weights +-1/width, for training the first layer alone.
 
-    The signs are half plus, half minus (an odd one out is plus); `signs` gives others.
+    Half of the signs are +1 and half -1 (one more +1 if `width` is odd); `signs` sets them.
     """
     width, dim, rng = _draw(width, dim, seed)
     w = rng.normal(size=(width, dim))

@@ -15,10 +15,12 @@ import numpy as np
 from reluflow._checks import as_finite, by_name
 from reluflow._early import Early, early_phase, text_of
 from reluflow._saddles import Course, Saddle, followed_course, orthogonal_course, orthogonal_inputs
+from reluflow.engine.pack import loss_at_zero
 from reluflow.init import Params
-from reluflow.kernels.pack import loss_at_zero
 from reluflow.problem import Problem
 from reluflow.solve import whole_runs
+
+Scales = tuple[float, float] | list[float] | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,7 @@ class Limit:
 
 @by_name
 @whole_runs()
-def limit(problem: Problem, *, follow: bool = True, log_scales=(-1e4, -2e4), rtol: float = 1e-9) -> Limit:
+def limit(problem: Problem, *, follow: bool = True, log_scales: Scales = (-1e4, -2e4), rtol: float = 1e-9) -> Limit:
     """The scale -> 0 limit of the flow from a balanced start.
 
     Orthogonal inputs with the square loss and ReLU are done by formula. Other square-loss problems are followed at the
@@ -96,9 +98,9 @@ def limit(problem: Problem, *, follow: bool = True, log_scales=(-1e4, -2e4), rto
         raise ValueError(
             '`rf.limit` needs `train="both"`, got "first": with fixed output weights nothing waits for log(1/scale).'
         )
-    log_scales = as_finite("log_scales", log_scales, ndim=1, hint="give two, e.g. (-1e4, -2e4)")
-    if log_scales.shape != (2,) or not log_scales[1] < log_scales[0] <= -100.0:
-        raise ValueError(f"`log_scales` must be two, falling and <= -100, got {log_scales.tolist()}: try (-1e4, -2e4).")
+    two = as_finite("log_scales", log_scales, ndim=1, hint="give two, e.g. (-1e4, -2e4)")
+    if two.shape != (2,) or not two[1] < two[0] <= -100.0:
+        raise ValueError(f"`log_scales` must be two, falling and <= -100, got {two.tolist()}: try (-1e4, -2e4).")
     early = early_phase(problem)
     notes = _early_notes(early)
     tie = None
@@ -109,7 +111,7 @@ def limit(problem: Problem, *, follow: bool = True, log_scales=(-1e4, -2e4), rto
         tie = f"The formulas leave the order open: {found}."
     if problem.tailed or not follow:
         return _early_only(problem, early, notes + ([tie] if tie else []))
-    found = followed_course(problem, early, log_scales, rtol)
+    found = followed_course(problem, early, two, rtol)
     return _whole(problem, early, found, "followed", notes + ([tie] if tie else []), tie is None)
 
 
@@ -120,7 +122,7 @@ def _early_notes(early: Early) -> list[str]:
     )
 
 
-def _whole(problem, early, found: Course, way: str, notes: list[str], sure: bool = True) -> Limit:
+def _whole(problem: Problem, early: Early, found: Course, way: str, notes: list[str], sure: bool = True) -> Limit:
     sure = sure and found.determined and bool(np.all(early.events.unique))
     every = (*notes, *found.notes)
     return Limit(
@@ -128,7 +130,7 @@ def _whole(problem, early, found: Course, way: str, notes: list[str], sure: bool
     )
 
 
-def _early_only(problem, early, notes: list[str]) -> Limit:
+def _early_only(problem: Problem, early: Early, notes: list[str]) -> Limit:
     top = float(np.max(early.rate, initial=0.0))
     origin = loss_at_zero(problem, problem.data.y)
     saddles: tuple[Saddle, ...] = ()

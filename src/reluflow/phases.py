@@ -11,11 +11,18 @@ over T/10, so that the chatter of descent on an activation surface does not coun
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reluflow._checks import number
+from reluflow.replay import Moments
+
+if TYPE_CHECKING:
+    from reluflow.solution import Solution
 
 SLOW = 0.01  # of the loss in one growth time
 SHARE = 1e-3  # of the largest neuron, or of the largest growth: below it a neuron does not count
@@ -49,7 +56,7 @@ class Phases(tuple):
     A last plateau is where a run came to rest with some loss left.
     """
 
-    def __getitem__(self, which):
+    def __getitem__(self, which: Any) -> Any:
         if isinstance(which, str):
             return Phases(p for p in self if p.kind == which)
         return tuple.__getitem__(self, which)
@@ -72,7 +79,7 @@ def _loss_text(log_loss: float) -> str:
     return f"{np.exp(log_loss):.6g}" if log_loss > -700 or log_loss == -np.inf else f"e^{log_loss:.6g}"
 
 
-def _list_text(neurons) -> str:
+def _list_text(neurons: Sequence[int]) -> str:
     if len(neurons) > 8:
         return f"{len(neurons)}: {', '.join(map(str, neurons[:6]))}, ..."
     return ", ".join(map(str, neurons))
@@ -81,26 +88,22 @@ def _list_text(neurons) -> str:
 class Track:
     """A run on a grid of clock values that can be made finer: times, log losses, largest outputs, log sizes."""
 
-    def __init__(self, sol):
+    def __init__(self, sol: Solution):
         self.sol = sol
-        marks, y, code = sol._checkpoints
-        self.columns = self._look(marks[:, 0].copy(), y, code)
+        self.columns = self._columns(sol.checkpoints)
 
-    def _look(self, clock, y, code):
-        sol = self.sol
-        f, logs, _ = sol._machine.look(clock, y, code)
-        q, b, c = sol._split(y)
+    def _columns(self, at: Moments) -> tuple[np.ndarray, ...]:
         with np.errstate(divide="ignore"):
-            size = 2.0 * c + np.log(np.abs(b)) + np.log(np.linalg.norm(q, axis=-1))
-        top = np.max(np.abs(f), axis=1) if f.shape[1] else np.zeros(len(clock))
+            size = 2.0 * at.log_scale + np.log(np.abs(at.a)) + np.log(np.linalg.norm(at.q, axis=-1))
+        top = np.max(np.abs(at.outputs), axis=1)
         # Beyond 1e300 nothing but the end matters, and differences of infinities would.
-        return clock, np.minimum(sol._time.times(clock)[0], 1e300), logs, top, size
+        return at.clock, np.minimum(at.t, 1e300), at.log_loss, top, size
 
-    def at(self, clock):
+    def at(self, clock: float | np.ndarray) -> tuple[np.ndarray, ...]:
         """The same columns at any clock values."""
-        return self._look(*self.sol._replay(np.atleast_1d(np.asarray(clock, float))))
+        return self._columns(self.sol.moments(clock=clock))
 
-    def thin(self, gap: float):
+    def thin(self, gap: float) -> None:
         """Drops points closer than `gap` to the one before; the last stays."""
         t = self.columns[1]
         keep, last = [0], t[0]
@@ -112,7 +115,7 @@ class Track:
             keep.append(len(t) - 1)
         self.columns = tuple(col[keep] for col in self.columns)
 
-    def refine(self, gap: float, most: int = 2000):
+    def refine(self, gap: float, most: int = 2000) -> None:
         """Halves intervals over which the loss moves by more than a tenth and that are longer than `gap`."""
         for _ in range(8):
             clock, t, logs, _, _ = self.columns
@@ -120,7 +123,7 @@ class Track:
                 wide = (
                     (np.abs(np.diff(logs)) > 0.1) & (np.diff(t) > gap) & (np.exp(logs[:-1]) > 1e-12 * np.exp(logs[0]))
                 )
-            middle = self.sol._time.of(0.5 * (t[:-1] + t[1:])[wide])
+            middle = self.sol.clock.of(0.5 * (t[:-1] + t[1:])[wide])
             middle = np.setdiff1d(middle, clock)
             if len(middle) == 0 or len(clock) + len(middle) > most:
                 return
@@ -129,7 +132,7 @@ class Track:
             self.columns = tuple(np.concatenate([a, b])[order] for a, b in zip(self.columns, new, strict=True))
 
 
-def longest_growth_time(t, size) -> float:
+def longest_growth_time(t: np.ndarray, size: np.ndarray) -> float:
     """T: over the neurons that come to matter and grew by e or more, the longest 2 / (largest rate of log size)."""
     peak = np.max(size, axis=0)
     matter = peak > np.max(peak) + np.log(SHARE)
@@ -141,7 +144,7 @@ def longest_growth_time(t, size) -> float:
     return float(2.0 / np.min(rate[grew])) if np.any(grew) else np.inf
 
 
-def phases(sol, tol: float = 1e-2) -> Phases:
+def phases(sol: Solution, tol: float = 1e-2) -> Phases:
     """The phases of a flow or a descent; `tol` is the share of max |y| below which outputs count as nothing."""
     tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
     track = Track(sol)
@@ -149,7 +152,7 @@ def phases(sol, tol: float = 1e-2) -> Phases:
     clock, t, logs, top, size = track.columns
     T = longest_growth_time(t, size)
     if len(t) < 2 or np.all(top <= small):
-        return Phases([_phase(sol, track, "alignment", clock[0], clock[-1], logs[0])])
+        return Phases([_phase(sol, "alignment", clock[0], clock[-1], logs[0])])
     gap = T if np.isfinite(T) else t[-1] / 100
     track.thin(0.02 * gap)
     track.refine(0.1 * gap)
@@ -162,11 +165,11 @@ def phases(sol, tol: float = 1e-2) -> Phases:
         kinds.append("alignment")
     delta = 0.05 * gap
 
-    def quiet(c):
+    def quiet(c: np.ndarray) -> np.ndarray:
         """Positive where the loss moves by less than SLOW in a growth time."""
-        at = np.minimum(sol._time.times(c)[0], 1e300)
+        at = np.minimum(sol.clock.times(c)[0], 1e300)
         lo, hi = np.maximum(at - delta, 0.0), np.minimum(at + delta, t[-1])
-        a, b = track.at(sol._time.of(lo)), track.at(sol._time.of(hi))
+        a, b = track.at(sol.clock.of(lo)), track.at(sol.clock.of(hi))
         return SLOW - np.abs(a[2] - b[2]) / np.maximum(b[1] - a[1], 1e-300) * T
 
     k0 = max(first - 1, 0)
@@ -185,7 +188,7 @@ def phases(sol, tol: float = 1e-2) -> Phases:
         kinds.append("plateau" if slow[k] else "growth")
         if end < len(slow):
             entering = -1.0 if slow[k] else 1.0
-            at = _crossing(lambda c, way=entering: way * quiet(c), clock[k0 + end - 1], clock[k0 + end + 1])
+            at = _crossing(partial(_towards, quiet, entering), clock[k0 + end - 1], clock[k0 + end + 1])
             edges.append(max(edges[-1], at))
         else:
             edges.append(clock[-1])
@@ -193,7 +196,7 @@ def phases(sol, tol: float = 1e-2) -> Phases:
     return _told(sol, track, edges, kinds)
 
 
-def _without_blips(flags, length, least):
+def _without_blips(flags: np.ndarray, length: np.ndarray, least: float) -> np.ndarray:
     """Runs of equal flags shorter than `least` join what is before them (the first: what is after)."""
     flags = flags.copy()
     k = 0
@@ -207,7 +210,16 @@ def _without_blips(flags, length, least):
     return flags
 
 
-def _crossing(value, lo: float, hi: float) -> float:
+def _towards(value: Callable[[np.ndarray], np.ndarray], way: float, clock: np.ndarray) -> np.ndarray:
+    return way * value(clock)
+
+
+def _below(track: Track, level: float, clock: np.ndarray) -> np.ndarray:
+    """Positive where the log loss is below `level`."""
+    return level - track.at(clock)[2]
+
+
+def _crossing(value: Callable[[np.ndarray], np.ndarray], lo: float, hi: float) -> float:
     """Where `value` (of clock values) changes sign between lo and hi: the bracket cut in 16 twice, then a line."""
     low = high = 0.0
     for _ in range(2):
@@ -222,20 +234,28 @@ def _crossing(value, lo: float, hi: float) -> float:
     return float(lo + (hi - lo) * share) if 0.0 <= share <= 1.0 else float(hi)
 
 
-def _phase(sol, track, kind, lo, hi, log_loss, neurons=(), half=None) -> Phase:
-    t, log_t = sol._time.times(np.array([lo, hi]))
+def _phase(
+    sol: Solution,
+    kind: str,
+    lo: float,
+    hi: float,
+    log_loss: float,
+    neurons: Sequence[int] = (),
+    half: float | None = None,
+) -> Phase:
+    t, log_t = sol.clock.times(np.array([lo, hi]))
     return Phase(
         kind, float(t[0]), float(t[1]), float(log_t[0]), float(log_t[1]), float(log_loss), tuple(neurons), half
     )
 
 
-def _grew(before, after) -> np.ndarray:
+def _grew(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Neurons that at least doubled and whose gain counts beside the largest gain."""
     gain = np.exp(after) - np.exp(before)
     return np.flatnonzero((after - before > np.log(2.0)) & (gain > SHARE * np.max(gain)))
 
 
-def _told(sol, track, edges, kinds) -> Phases:
+def _told(sol: Solution, track: Track, edges: list[float], kinds: list[str]) -> Phases:
     """Phases from their edges: convergence split off, losses, neurons and half-times filled in."""
     clock, t, logs, _, _ = track.columns
     ends = track.at(np.array(edges))
@@ -247,7 +267,7 @@ def _told(sol, track, edges, kinds) -> Phases:
         level = ends[2][-2] + np.log(0.01)
         inside = np.flatnonzero((clock > edges[-2]) & (logs <= level))
         lo = max(edges[-2], clock[inside[0] - 1])
-        edges = [*edges[:-1], _crossing(lambda c: level - track.at(c)[2], lo, clock[inside[0]]), edges[-1]]
+        edges = [*edges[:-1], _crossing(partial(_below, track, level), lo, clock[inside[0]]), edges[-1]]
         kinds = [*kinds, "convergence"]
         ends = track.at(np.array(edges))
     saddle = []
@@ -271,14 +291,13 @@ def _told(sol, track, edges, kinds) -> Phases:
             level = np.log(0.5 * (np.exp(start) + np.exp(after)))
             i = np.flatnonzero((clock > edges[k]) & (logs <= level))
             if len(i) and i[0] > 0:
-                at = _crossing(lambda c, level=level: level - track.at(c)[2], clock[i[0] - 1], clock[i[0]])
-                half = float(sol._time.times(at)[0])
-        rows.append(_phase(sol, track, kind, edges[k], edges[k + 1], saddle[k], neurons, half))
+                at = _crossing(partial(_below, track, level), clock[i[0] - 1], clock[i[0]])
+                half = float(sol.clock.times(at)[0])
+        rows.append(_phase(sol, kind, edges[k], edges[k + 1], saddle[k], neurons, half))
     return Phases(rows)
 
 
-def _fitted(sol) -> bool:
+def _fitted(sol: Solution) -> bool:
     """Whether every datum is on its right side at the end."""
-    marks, y, code = sol._checkpoints
-    f, _, _ = sol._machine.look(marks[-1:, 0].copy(), y[-1:], code[-1:])
-    return bool(np.all(sol._machine.pk.y * f[0] > 0))
+    data = sol.problem.data
+    return bool(np.all((data.y * sol.end.outputs[0] > 0) | ~np.any(data.x, axis=1)))

@@ -9,33 +9,59 @@ import numpy as np
 from reluflow._checks import by_name, number, one_of
 from reluflow.data.core import Data
 from reluflow.init import Params
+from reluflow.losses import LOSSES
 
-# One row per loss: its code in the kernels, and whether it has an exponential tail (no finite minimiser on
-# separable data).
-LOSSES = {"square": 0, "logistic": 1, "logistic2": 2, "exponential": 3}
-TAILED = ("logistic", "logistic2", "exponential")
+
+def _share(name: str, value: float) -> float:
+    return number(name, value, rule="in [0, 1]", ok=lambda v: 0.0 <= v <= 1.0, hint="0 is ReLU and 1 is linear")
 
 
 @by_name
 @dataclass(frozen=True)
 class LeakyReLU:
-    """s(z) = z for z > 0 and slope * z below; `at_zero` is the derivative at 0 that descent uses (flows resolve it
-    themselves)."""
+    """s(z) = z for z > 0 and slope * z below; `at_zero` is the derivative at 0 used by descent (flows decide
+    it by the dynamics)."""
 
     slope: float
     at_zero: float | None = None
 
-    def __post_init__(self):
-        inside = dict(rule="in [0, 1]", ok=lambda v: 0.0 <= v <= 1.0, hint="0 is ReLU and 1 is linear")
-        object.__setattr__(self, "slope", number("slope", self.slope, **inside))
-        at_zero = self.slope if self.at_zero is None else number("at_zero", self.at_zero, **inside)
-        object.__setattr__(self, "at_zero", at_zero)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slope", _share("slope", self.slope))
+        object.__setattr__(self, "at_zero", self.slope if self.at_zero is None else _share("at_zero", self.at_zero))
 
 
 @by_name
-def ReLU(at_zero: float = 0.0) -> LeakyReLU:
+@dataclass(frozen=True)
+class ReLU:
     """max(z, 0), with derivative `at_zero` at 0 in descent (0 by default; Kou et al. use 1)."""
-    return LeakyReLU(0.0, at_zero)
+
+    at_zero: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at_zero", _share("at_zero", self.at_zero))
+
+    @property
+    def slope(self) -> float:
+        """The slope below 0."""
+        return 0.0
+
+
+Activation = ReLU | LeakyReLU
+BY_NAME: dict[str, Activation] = {"relu": ReLU(), "linear": LeakyReLU(1.0)}
+
+
+def as_activation(value: Activation | str) -> Activation:
+    """An activation as it is, or the one of that name."""
+    if isinstance(value, str):
+        return BY_NAME[one_of("activation", value, BY_NAME)]
+    if not isinstance(value, Activation):
+        raise TypeError(f"`activation` must be rf.ReLU() or rf.LeakyReLU(slope), got {value!r}.")
+    return value
+
+
+def activation_of(slope: float, at_zero: float | None = None) -> Activation:
+    """The activation with this slope below 0."""
+    return LeakyReLU(slope, at_zero) if slope else ReLU(at_zero or 0.0)
 
 
 @by_name
@@ -43,26 +69,26 @@ def ReLU(at_zero: float = 0.0) -> LeakyReLU:
 class Problem:
     """f(x) = sum_j a_j s(<w_j, x>) trained on `data` from `init`.
 
-    `loss` is "square" (1/2)(f-y)^2, "logistic" log(1+e^-yf), "logistic2" twice that, or "exponential" e^-yf;
-    `reduction` takes their "mean" or "sum"; `train` moves "both" layers or the "first" alone.
+    `loss` is "square" (1/2)(f-y)^2, "logistic" log(1+e^-yf), "logistic2" twice that, "exponential" e^-yf, or any other
+    row of `reluflow.losses`; `reduction` is the "mean" or the "sum" over the data; `activation` is `rf.ReLU()`,
+    `rf.LeakyReLU(slope)`, "relu" or "linear"; `train` is "both" layers or the "first" alone.
     """
 
     data: Data
     init: Params
     loss: str = "square"
     reduction: str = "mean"
-    activation: LeakyReLU = field(default_factory=ReLU)
+    activation: Activation = field(default_factory=ReLU)
     train: str = "both"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.data, Data):
             raise TypeError(f"`data` must be an rf.Data, got {type(self.data).__name__}: write `rf.Data(x, y)`.")
         if not isinstance(self.init, Params):
             raise TypeError(
                 f"`init` must be an rf.Params, got {type(self.init).__name__}: try `rf.init.balanced(...)`."
             )
-        if not isinstance(self.activation, LeakyReLU):
-            raise TypeError(f"`activation` must be rf.ReLU() or rf.LeakyReLU(slope), got {self.activation!r}.")
+        object.__setattr__(self, "activation", as_activation(self.activation))
         one_of("loss", self.loss, LOSSES)
         one_of("reduction", self.reduction, ("mean", "sum"))
         one_of("train", self.train, ("both", "first"))
@@ -70,7 +96,7 @@ class Problem:
             raise ValueError(
                 f"`init` must have the data's dimension, got {self.init.dim} for d = {self.data.d}: use `dim=data.d`."
             )
-        if self.loss != "square" and not np.all(np.abs(self.data.y) == 1.0):
+        if LOSSES[self.loss].labels == "signs" and not np.all(np.abs(self.data.y) == 1.0):
             bad = self.data.y[np.abs(self.data.y) != 1.0][0]
             raise ValueError(
                 f'Labels must be +1 or -1 for the {self.loss} loss, got {bad}: relabel, or use `loss="square"`.'
@@ -90,8 +116,8 @@ class Problem:
 
     @property
     def tailed(self) -> bool:
-        """Whether the loss only vanishes at infinity."""
-        return self.loss in TAILED
+        """Whether the loss reaches its minimum only at infinity."""
+        return LOSSES[self.loss].tailed
 
     def __repr__(self) -> str:
         slope = "" if self.activation.slope == 0 else f", slope={self.activation.slope:g}"

@@ -1,29 +1,43 @@
-"""What comes back from a run: frames, dense evaluation by replay, events, statistics.
+"""The result of a run: frames, dense evaluation by replay, events, statistics.
 
-Logarithms are authoritative: `log_t`, `log_loss`, `log_norm`; `t` and `loss` are their exponentials and may read inf
+Logarithms are authoritative: `log_t`, `log_loss`, `log_norm`; `t` and `loss` are their exponentials and may be inf
 or 0.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from reluflow.clock import clock_for
-from reluflow.descent import Descent, joined
+from reluflow.clock import Clock, clock_for
+from reluflow.drive.loop import Driver, Run
+from reluflow.drive.recorder import Costs, States
 from reluflow.events import Events
 from reluflow.init import Params
-from reluflow.kernels import control as kn
-from reluflow.kernels import descent as kd
-from reluflow.kernels.field import SLID
+from reluflow.methods import Descent, Flow, Method
 from reluflow.outcome import Outcome
+from reluflow.problem import Problem
+from reluflow.replay import Moments, Replay
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from reluflow.experiment import Experiment
+    from reluflow.phases import Phases
+
+T = TypeVar("T")
+ENERGY_MOST = 1e-3  # energy error of a flow above which its outcome says so
+Times = float | list[float] | np.ndarray | None
 
 
 @dataclass(frozen=True)
 class Stats:
-    """What a run cost, and what it knows of its own error."""
+    """Cost and error estimates of a run."""
 
     steps: int
     rejected: int
@@ -34,7 +48,8 @@ class Stats:
     seconds: float
     rtol: float
     energy_error: float  # |L(0) - L(t) - int |grad L|^2| / L(0)
-    nearest_bifurcation: float  # smallest normalised distance of any decision on a surface from going the other way
+    nearest_bifurcation: float  # smallest normalised distance of any decision on a surface from changing
+    nearest_place: tuple[float, int, int] | None = None  # its log t, neuron and datum (-1: the sign of a_j)
     regimes: dict = field(default_factory=dict)
     unrecorded: int = 0  # events of a descent or a stepped flow counted in `events` but not listed: memory is bounded
 
@@ -42,155 +57,162 @@ class Stats:
         return "Stats(" + ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self)) + ")"
 
 
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """The complete, immutable record of a run. States are read-only arrays."""
+
+    problem: Problem
+    method: Method
+    outcome: Outcome
+    stats: Stats
+    events: Events
+    checkpoints: States  # every instant is replayed from these
+    resume: np.ndarray  # what going on from each needs, as `drive.recorder.Tape` keeps it
+    frames: States
+
+    def __post_init__(self) -> None:
+        for name in ("checkpoints", "frames"):
+            object.__setattr__(self, name, States(*map(_frozen, getattr(self, name))))
+        object.__setattr__(self, "resume", _frozen(self.resume))
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 class Solution:
-    """A run of a problem. Frames are the run's own steps, thinned, or the times asked for by `Save(times=...)`."""
+    """A run of a problem. Frames are the run's own steps, thinned, or the times given by `Save(times=...)`."""
 
-    def __init__(self, problem, method, outcome, stats, events, machine, frames, checkpoints):
-        self.problem, self.method = problem, method
-        self.outcome, self.stats, self.events = outcome, stats, events
-        self.experiment = None  # the rf.Experiment that made this run, where there is one
-        self._machine = machine
-        self._time = clock_for(problem, method)
-        self._frames = frames  # (clock (F,), y (F, N), code (F, m*S))
-        self._checkpoints = checkpoints  # (clock and step (C, 2), y, code)
+    def __init__(self, recording: Recording, replay: Replay):
+        self.recording, self.replay = recording, replay
+        self.experiment: Experiment | None = None  # the rf.Experiment that made this run, where there is one
+        self._kept: dict[Hashable, Any] = {}
 
-    @classmethod
-    def from_flow(cls, problem, method, machine, tape, outcome, seconds, times) -> Solution:
-        clock, y, code = tape.arrays()
-        rows = tape.all_events()
-        events = Events.from_surfaces(rows, clock_for(problem, method).times, machine.pk, machine.coords.kept)
-        ci, cf = machine.ci.copy(), machine.cf.copy()
-        _, logs, _ = machine.look(clock[[0, -1], 0].copy(), y[[0, -1]].copy(), code[[0, -1]])
-        loss0 = float(np.exp(logs[0]))
-        spent = loss0 - float(np.exp(logs[1])) - float(y[-1, -1])
-        stepped = method.events == "stepped"
-        unlisted = machine.bit_changes if stepped else 0
-        stats = Stats(
-            steps=int(ci[kn.N_STEPS]),
-            rejected=int(ci[kn.N_REJECTED]),
-            events=len(events) + unlisted,
-            slides=int(np.sum(events.code == 2)),
-            non_unique=int(np.sum(~events.unique)),
-            fields=int(ci[kn.N_FIELDS]),
-            seconds=seconds,
-            rtol=method.rtol,
-            energy_error=abs(spent) / loss0 if loss0 > 0 else abs(spent),
-            nearest_bifurcation=float(cf[kn.NEAREST]),
-            unrecorded=unlisted,
-            regimes={"stepped": int(ci[kn.N_STEPS])}
-            if stepped
-            else {
-                "coupled": int(ci[kn.N_STEPS] - ci[kn.N_WINDOWS]),
-                "stiff": int(ci[kn.N_STIFF]),
-                "windows": int(ci[kn.N_WINDOWS]),
-                "jumps": tape.jumps,
-                "jump_events": int(ci[kn.N_JUMP_EVENTS]),
-                "neglected": tape.neglected,  # outputs left out while the drive was held constant, at most
-            },
-        )
-        sol = cls(problem, method, outcome, stats, events, machine, (clock[:, 0], y, code), (clock, y, code))
-        if times is not None:
-            within = sol._time.of(np.array(times))
-            sol._frames = sol._replay(within[within <= clock[-1, 0]])
-        return sol
+    @property
+    def problem(self) -> Problem:
+        return self.recording.problem
 
-    @classmethod
-    def from_descent(cls, problem, method, kept, outcome, seconds, times) -> Solution:
-        machine, tape = kept
-        clock, y, code = joined(tape.marks)
-        events = Events.from_surfaces(
-            tape.all_events(), clock_for(problem, method).times, machine.pk, machine.coords.kept
-        )
-        _, logs, _ = machine.look(clock[[0, -1]], y[[0, -1]], code[[0, -1]])
-        with np.errstate(over="ignore"):  # the loss of a run that blew up
-            loss0, loss1 = np.exp(logs).tolist()
-        spent = loss0 - loss1 - float(y[-1, -1])
-        seen = int(machine.ci[kd.N_BITS] + machine.ci[kd.N_SIGNS])
-        stats = Stats(
-            steps=int(machine.ci[kd.ITER]),
-            rejected=0,
-            events=seen,
-            slides=0,
-            non_unique=0,
-            fields=machine.fields,
-            seconds=seconds,
-            rtol=float("nan"),
-            energy_error=abs(spent) / loss0 if loss0 > 0 else abs(spent),
-            nearest_bifurcation=float("nan"),
-            regimes=machine.regimes,
-            unrecorded=seen - len(events),
-        )
-        marks = np.column_stack([clock, np.full(len(clock), method.step)])
-        frames = (clock, y, code)
-        if times is not None:
-            empty = (np.empty(0), np.empty((0, y.shape[1])), np.empty((0, code.shape[1]), np.int8))
-            frames = joined(tape.asked) if tape.asked else empty
-        return cls(problem, method, outcome, stats, events, machine, frames, (marks, y, code))
+    @property
+    def method(self) -> Method:
+        return self.recording.method
+
+    @property
+    def outcome(self) -> Outcome:
+        """Why the run ended."""
+        return self.recording.outcome
+
+    @property
+    def stats(self) -> Stats:
+        return self.recording.stats
+
+    @property
+    def events(self) -> Events:
+        return self.recording.events
+
+    def derived(self, make: Callable[..., T], *args: Hashable) -> T:
+        """`make(self, *args)`, computed once and kept as long as the run."""
+        key = (make, *args)
+        if key not in self._kept:
+            self._kept[key] = make(self, *args)
+        return self._kept[key]
+
+    # States ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def frames(self) -> Moments:
+        """The frames as one object: `t`, `w`, `outputs`, `bits` and the like, a row each."""
+        return self.derived(_frames)
+
+    @property
+    def checkpoints(self) -> Moments:
+        """The steps stored for dense evaluation, whatever frames were requested."""
+        return self.derived(_checkpoints)
+
+    @property
+    def end(self) -> Moments:
+        """The final state, one row."""
+        return self.derived(_end)
+
+    def moments(self, t: Times = None, *, log_t: Times = None, clock: Times = None) -> Moments:
+        """States at times t (or e^log_t, or values of the run's own `clock`), a row each."""
+        if clock is not None and t is None and log_t is None:
+            return Moments(self.replay, self.replay.at(np.atleast_1d(np.asarray(clock, float))))
+        return self._moments(t, log_t)[0]
+
+    @property
+    def clock(self) -> Clock:
+        """The internal clock: `clock.of(t)`, `clock.of_log(log_t)`, `clock.times(value)` = (t, log t)."""
+        return self.replay.clock
+
+    @property
+    def t_end(self) -> float:
+        """The end time; inf beyond 1e308."""
+        return float(self.end.t[0])
+
+    @property
+    def log_t_end(self) -> float:
+        """The logarithm of the end time."""
+        return float(self.end.log_t[0])
 
     # Frames ---------------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def log_t(self) -> np.ndarray:
-        return self._time.times(self._frames[0])[1]
+        return self.frames.log_t
 
-    @cached_property
+    @property
     def t(self) -> np.ndarray:
-        return self._time.times(self._frames[0])[0]
-
-    @cached_property
-    def _looked(self):
-        clock, y, code = self._frames
-        return self._machine.look(np.ascontiguousarray(clock), y, code)
+        return self.frames.t
 
     @property
     def log_loss(self) -> np.ndarray:
-        return self._looked[1]
+        return self.frames.log_loss
 
     @property
     def loss(self) -> np.ndarray:
         return np.exp(self.log_loss)
 
-    @cached_property
+    @property
     def outputs(self) -> np.ndarray:
         """f(x_i) at every frame, (frames, n)."""
-        return self._to_data(self._looked[0])
+        return self.frames.outputs
 
-    @cached_property
+    @property
     def log_norm(self) -> np.ndarray:
         """log |w_j| at every frame, (frames, width)."""
-        q, _, c = self._split(self._frames[1])
-        with np.errstate(divide="ignore"):
-            return c + np.log(np.linalg.norm(q, axis=-1))
+        return self.frames.log_norm
 
     @property
     def sign(self) -> np.ndarray:
         """Sign of a_j at every frame, (frames, width)."""
-        return np.sign(self._split(self._frames[1])[1])
+        return np.sign(self.a)
 
     @property
     def w(self) -> np.ndarray:
         """Mantissas of w: true rows are w e^`log_scale`, (frames, width, dim)."""
-        return self._machine.coords.expand(self._split(self._frames[1])[0])
+        return self.frames.w
 
     @property
     def a(self) -> np.ndarray:
         """Mantissas of a: true weights are a e^`log_scale`, (frames, width)."""
-        return self._split(self._frames[1])[1]
+        return self.frames.a
 
     @property
     def log_scale(self) -> np.ndarray:
         """Log scale of the mantissas `w` and `a`, (frames, width)."""
-        return self._split(self._frames[1])[2]
+        return self.frames.log_scale
 
     # Keeping it -----------------------------------------------------------------------------------------------------
 
-    def save(self, path):
-        """Write the run as a folder for `rf.load`; when this returns it is on disk, whole. `path` must not exist."""
+    def save(self, path: str | Path) -> Path:
+        """Write the run as a folder for `rf.load`; on return it is completely on disk. `path` must not exist."""
         from reluflow import store
 
         return store.save(self, path)
 
-    def to_xarray(self):
+    def to_xarray(self) -> xr.Dataset:
         """Frames and events as an `xarray.Dataset`: dims frame, neuron, datum, feature, event; times are `log_t`."""
         from reluflow import store
 
@@ -198,157 +220,211 @@ class Solution:
 
     # Any moment -----------------------------------------------------------------------------------------------------
 
-    def at(self, t=None, *, log_t=None):
+    @overload
+    def at(self, t: float) -> Params: ...
+    @overload
+    def at(self, *, log_t: float) -> Params: ...
+    @overload
+    def at(self, t: list[float] | np.ndarray) -> list[Params]: ...
+    @overload
+    def at(self, *, log_t: list[float] | np.ndarray) -> list[Params]: ...
+
+    def at(self, t: Times = None, *, log_t: Times = None) -> Params | list[Params]:
         """The weights at time t (or e^log_t) as `Params`; a list of them for several times."""
-        clock, scalar = self._clock(t, log_t)
-        _, y, _ = self._replay(clock)
-        q, b, c = self._split(y)
-        w = self._machine.coords.expand(q)
-        found = [Params(w[k], b[k], log_scale=c[k]) for k in range(len(clock))]
-        return found[0] if scalar else found
+        found, scalar = self._moments(t, log_t)
+        params = [Params(w, a, log_scale=c) for w, a, c in zip(found.w, found.a, found.log_scale)]
+        return params[0] if scalar else params
 
-    def outputs_at(self, t=None, *, log_t=None) -> np.ndarray:
+    def outputs_at(self, t: Times = None, *, log_t: Times = None) -> np.ndarray:
         """f(x_i) at time t: (n,), or (times, n)."""
-        clock, scalar = self._clock(t, log_t)
-        f, _, _ = self._machine.look(*self._replay(clock))
-        return self._to_data(f)[0] if scalar else self._to_data(f)
+        found, scalar = self._moments(t, log_t)
+        return found.outputs[0] if scalar else found.outputs
 
-    def log_loss_at(self, t=None, *, log_t=None):
+    def log_loss_at(self, t: Times = None, *, log_t: Times = None) -> float | np.ndarray:
         """log of the loss at time t."""
-        clock, scalar = self._clock(t, log_t)
-        _, logs, _ = self._machine.look(*self._replay(clock))
-        return float(logs[0]) if scalar else logs
+        found, scalar = self._moments(t, log_t)
+        return float(found.log_loss[0]) if scalar else found.log_loss
 
-    def loss_at(self, t=None, *, log_t=None):
+    def loss_at(self, t: Times = None, *, log_t: Times = None) -> float | np.ndarray:
         """The loss at time t."""
         return np.exp(self.log_loss_at(t, log_t=log_t))
 
-    def bits_at(self, t=None, *, log_t=None) -> np.ndarray:
+    def bits_at(self, t: Times = None, *, log_t: Times = None) -> np.ndarray:
         """s'(<w_j, x_i>) at time t, (width, n): the slope or 1, or between while sliding; right-continuous in t."""
-        clock, scalar = self._clock(t, log_t)
-        _, _, bits = self._machine.look(*self._replay(clock), bits=True)
-        full = self._bits_to_data(bits)
-        return full[0] if scalar else full
+        found, scalar = self._moments(t, log_t)
+        return found.bits[0] if scalar else found.bits
 
-    def sliding_at(self, t=None, *, log_t=None) -> np.ndarray:
+    def sliding_at(self, t: Times = None, *, log_t: Times = None) -> np.ndarray:
         """True where neuron j is sliding on datum i at time t, (width, n)."""
-        clock, scalar = self._clock(t, log_t)
-        full = self._slid(self._replay(clock)[2])
-        return full[0] if scalar else full
+        found, scalar = self._moments(t, log_t)
+        return found.sliding[0] if scalar else found.sliding
 
-    def _slid(self, code: np.ndarray) -> np.ndarray:
-        """Codes (rows, m*S) to where a datum is slid on, (rows, m, n)."""
-        m = self._machine
-        full = np.zeros((len(code), m.m, m.coords.n), bool)
-        full[:, :, m.coords.kept] = (code.reshape(len(code), m.m, m.big) & 3 == SLID)[:, :, m.pk.surf]
-        return full
-
-    @cached_property
+    @property
     def initial_bits(self) -> np.ndarray:
         """Bits before the first event, (width, n): signs of <w_j, x_i>; on a surface off (descent: `at_zero`)."""
-        m = self._machine
-        if isinstance(self.method, Descent):
-            return self.bits_at(0.0)
-        q = m.start.q / np.maximum(np.linalg.norm(m.start.q, axis=1, keepdims=True), 1e-300)
-        u = q @ m.pk.e.T
-        return self._bits_to_data(np.where(u > 4.5e-16, 1.0, m.pk.slope)[None])[0]
+        return self.bits_at(0.0) if isinstance(self.method, Descent) else self.replay.signs()
 
-    def phases(self, tol: float = 1e-2):
+    def phases(self, tol: float = 1e-2) -> Phases:
         """Alignment, growth, plateaus, convergence: a table with start, end, neurons that grew, losses of saddles."""
         from reluflow.phases import phases
 
         return phases(self, tol)
 
-    def _clock(self, t, log_t):
+    def _moments(self, t: Times, log_t: Times) -> tuple[Moments, bool]:
+        """States at times of the run's span, and whether a single time was given."""
         if (t is None) == (log_t is None):
             raise ValueError("Give a time `t` or `log_t=...`, one of the two.")
         value = np.asarray(t if log_t is None else log_t, float)
         with np.errstate(over="ignore"):
-            clock = self._time.of(value) if log_t is None else self._time.of_log(value)
-        scalar = value.ndim == 0
-        clock = np.atleast_1d(clock)
-        last = self._checkpoints[0][-1, 0]
+            clock = np.atleast_1d(self.clock.of(value) if log_t is None else self.clock.of_log(value))
+        last = self.recording.checkpoints.clock[-1]
         if self.outcome is Outcome.STATIONARY:
             clock = np.minimum(clock, last)
-        # A time that went through a logarithm may come back one rounding later than the end.
+        # A time converted through a logarithm may exceed the end by one rounding.
         clock = np.where((clock > last) & (clock <= last * (1 + 1e-14)), last, clock)
         outside = ~((clock >= 0.0) & (clock <= last))
         if np.any(outside):
             first = float(np.atleast_1d(value)[outside][0])
             got = f"{first}" if log_t is None else f"e^{first}"
-            raise ValueError(f"A time must lie in [0, {self.t_end_text}], the span of the run, got {got}.")
-        return clock, scalar
-
-    def _replay(self, clock: np.ndarray):
-        """States at clock values, in their order, by going on from the checkpoint before each."""
-        order = np.argsort(clock, kind="stable")
-        wanted = clock[order]
-        marks, y, code = self._checkpoints
-        out_y = np.empty((len(clock), y.shape[1]))
-        out_code = np.empty((len(clock), code.shape[1]), np.int8)
-        base = np.searchsorted(marks[:, 0], wanted, side="right") - 1
-        m = self._machine
-        lo = 0
-        while lo < len(wanted):
-            hi = lo + int(np.searchsorted(base[lo:], base[lo], side="right"))
-            k = base[lo]
-            exact = wanted[lo:hi] == marks[k, 0]
-            if k == len(marks) - 1 or np.all(exact):
-                out_y[lo:hi], out_code[lo:hi] = y[k], code[k]
-            else:
-                m.restore(marks[k, 0], marks[k, 1], y[k], code[k])
-                out_y[lo:hi], out_code[lo:hi] = m.frames(wanted[lo:hi])
-            lo = hi
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
-        return np.ascontiguousarray(clock), out_y[back], out_code[back]
+            raise ValueError(f"A time must lie in [0, {end_text(self)}], the span of the run, got {got}.")
+        self.replay.known(clock)
+        return Moments(self.replay, self.replay.at(clock)), value.ndim == 0
 
     # ----------------------------------------------------------------------------------------------------------------
 
-    def _split(self, y: np.ndarray):
-        m, r = self._machine.m, self._machine.r
-        return (
-            y[..., : m * r].reshape(*y.shape[:-1], m, r),
-            y[..., m * r : m * r + m],
-            y[..., m * r + m : m * r + 2 * m],
-        )
+    @property
+    def final(self) -> Params:
+        """The weights at the end of the run."""
+        end = self.end
+        return Params(end.w[0], end.a[0], log_scale=end.log_scale[0])
 
-    def _to_data(self, f: np.ndarray) -> np.ndarray:
-        coords = self._machine.coords
+    def __copy__(self) -> Solution:
+        return type(self)(self.recording, self.replay)
+
+    def __getattr__(self, name: str) -> str:
+        if name == "t_end_text":
+            warnings.warn("`Solution.t_end_text` is deprecated: read `t_end`.", DeprecationWarning, stacklevel=2)
+            return end_text(self)
+        raise AttributeError(f"`{type(self).__name__}` has no attribute `{name}`.")
+
+    # Names of version 0.1 that `papers` and `explorer` still read.
+
+    @property
+    def _frames(self):
+        return tuple(map(np.array, self.recording.frames))
+
+    @property
+    def _checkpoints(self):
+        marks = self.recording.checkpoints
+        return np.column_stack([marks.clock, self.recording.resume]), np.array(marks.y), np.array(marks.code)
+
+    @property
+    def _machine(self):
+        return self.replay._driver
+
+    @property
+    def _time(self):
+        return self.clock
+
+    def _replay(self, clock):
+        return tuple(self.replay.at(clock))
+
+    def _split(self, y):
+        return self.replay.split(y)
+
+    def _to_data(self, f):
+        coords = self.replay._driver.coords
         full = np.zeros((*f.shape[:-1], coords.n))
         full[..., coords.kept] = f
         return full
 
-    def _bits_to_data(self, bits: np.ndarray) -> np.ndarray:
-        pk, coords = self._machine.pk, self._machine.coords
-        full = np.full((*bits.shape[:-1], coords.n), pk.slope)
-        of_row = bits[..., pk.surf]
-        full[..., coords.kept] = np.where(pk.alpha < 0, 1.0 + pk.slope - of_row, of_row)
-        return full
+    def _bits_to_data(self, bits):
+        return self.replay._of_data(bits)
 
-    @property
-    def t_end_text(self) -> str:
-        t, log_t = self._time.times(self._checkpoints[0][-1, 0])
-        return f"{float(t):.6g}" if np.isfinite(t) else f"e^{float(log_t):.6g}"
-
-    @cached_property
-    def final(self) -> Params:
-        """The weights at the end of the run."""
-        q, b, c = self._split(self._checkpoints[1][-1])
-        return Params(self._machine.coords.expand(q), b, log_scale=c)
+    def _slid(self, code):
+        return self.replay.sliding(code)
 
     def __repr__(self) -> str:
-        marks, y, code = self._checkpoints
-        _, logs, _ = self._machine.look(marks[-1:, 0].copy(), y[-1:], code[-1:])
-        s = self.stats
-        loss = f"{np.exp(logs[0]):.6g}" if -700 < logs[0] < 700 or logs[0] == -np.inf else f"e^{logs[0]:.6g}"
+        log_loss, s = float(self.end.log_loss[0]), self.stats
+        loss = f"{np.exp(log_loss):.6g}" if -700 < log_loss < 700 or log_loss == -np.inf else f"e^{log_loss:.6g}"
         descent = isinstance(self.method, Descent)
         steps = f"{s.steps} iterations" if descent else f"{s.steps} steps"
-        accuracy = f"step {self.method.step:g}" if descent else f"rtol {s.rtol:g}"
+        accuracy = f"step {self.method.step:g}" if isinstance(self.method, Descent) else f"rtol {s.rtol:g}"
         slides = f" ({s.slides} slides)" if s.slides else ""
         slides += f" ({s.unrecorded} not listed)" if s.unrecorded else ""
         odd = f", {s.non_unique} not unique" if s.non_unique else ""
         return (
-            f"Solution(t = 0..{self.t_end_text}: {steps}, {s.events} events{slides}{odd}, loss {loss}, "
+            f"Solution(t = 0..{end_text(self)}: {steps}, {s.events} events{slides}{odd}, loss {loss}, "
             f"{accuracy}; {self.outcome.value})"
         )
+
+
+def _frames(sol: Solution) -> Moments:
+    return Moments(sol.replay, sol.recording.frames)
+
+
+def _checkpoints(sol: Solution) -> Moments:
+    return Moments(sol.replay, sol.recording.checkpoints)
+
+
+def _end(sol: Solution) -> Moments:
+    return Moments(sol.replay, sol.recording.checkpoints.rows(slice(-1, None)))
+
+
+def end_text(sol: Solution) -> str:
+    """The end time as text."""
+    return f"{sol.t_end:.6g}" if np.isfinite(sol.t_end) else f"e^{sol.log_t_end:.6g}"
+
+
+def stop_text(sol: Solution) -> str:
+    """When a run stopped and, where neurons switch without end, which neuron and datum."""
+    place = sol.stats.nearest_place
+    if sol.outcome is Outcome.STORM and place is not None:
+        return f"{end_text(sol)}, neuron {place[1]}, datum {place[2]}"
+    return end_text(sol)
+
+
+def _place(costs: Costs, clock: Clock, driver: Driver) -> tuple[float, int, int] | None:
+    """When and where a run came nearest to a bifurcation, by log t, neuron and the first datum of the surface."""
+    if costs.place is None:
+        return None
+    at, neuron, surface = costs.place
+    data = np.flatnonzero(driver.pk.surf == surface)
+    return float(clock.times(at)[1]), neuron, int(driver.coords.kept[data[0]]) if len(data) else -1
+
+
+def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = None) -> Solution:
+    """The Solution of a run that has ended; `times` are those its frames were asked for."""
+    driver, tape, outcome, seconds, costs = run
+    clock = clock_for(problem, method)
+    checkpoints, resume = tape.checkpoints()
+    events = Events.from_surfaces(tape.all_events(), clock.times, driver.pk, driver.coords.kept)
+    replay = Replay(driver, clock, checkpoints, resume)
+    seen = len(events) if costs.seen is None else costs.seen
+    with np.errstate(over="ignore"):  # the loss of a run that overflowed
+        first, last = np.exp(replay.look(checkpoints.rows([0, -1]))[1]).tolist()
+    spent = first - last - float(driver.energy(checkpoints.y[-1]))
+    stats = Stats(
+        steps=costs.steps,
+        rejected=costs.rejected,
+        events=seen,
+        slides=int(np.sum(events.code == 2)),
+        non_unique=int(np.sum(~events.unique)),
+        fields=costs.fields,
+        seconds=seconds,
+        rtol=getattr(method, "rtol", float("nan")),
+        energy_error=abs(spent) / first if first > 0 else abs(spent),
+        nearest_bifurcation=costs.nearest,
+        nearest_place=_place(costs, clock, driver),
+        regimes=costs.regimes,
+        unrecorded=seen - len(events),
+    )
+    if isinstance(method, Flow) and outcome.success and stats.energy_error > ENERGY_MOST:
+        outcome = Outcome.INACCURATE
+    frames = checkpoints
+    if times is not None and isinstance(method, Descent):
+        frames = tape.frames()
+    elif times is not None:
+        within = clock.of(np.array(times))
+        frames = replay.at(within[within <= checkpoints.clock[-1]])
+    return Solution(Recording(problem, method, outcome, stats, events, checkpoints, resume, frames), replay)

@@ -2,76 +2,26 @@
 
 from __future__ import annotations
 
-import re
-import signal
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow._checks import as_finite, by_name, number, shown, whole
+from reluflow._checks import by_name, number, shown
 from reluflow.clock import clock_for
-from reluflow.descent import Descent
-from reluflow.descent import run as run_descent
-from reluflow.flow import Flow, Progress
-from reluflow.flow import run as run_flow
+from reluflow.drive import driver_for, loop
+from reluflow.drive.loop import Progress
+from reluflow.methods import Descent, Flow, Limits, Method, Save, SteppedFlow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.problem import Problem
-from reluflow.solution import Solution
-from reluflow.stepped import run as run_stepped
-
-_UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
-
-
-@by_name
-@dataclass(frozen=True)
-class Save:
-    """What a Solution keeps: frames at `times`, or at most `frames` of the run's own steps, within `memory`."""
-
-    times: tuple | None = None
-    frames: int = 1000
-    memory: str = "64 MiB"
-
-    def __post_init__(self):
-        whole("frames", self.frames, least=2, hint="the first and the last frame are always kept")
-        if self.times is not None:
-            times = np.atleast_1d(as_finite("times", self.times, hint="give times in increasing order"))
-            if times.ndim != 1 or np.any(np.diff(times) <= 0) or np.any(times < 0):
-                raise ValueError("`times` must be increasing and >= 0, got others: sort them and drop repeats.")
-            object.__setattr__(self, "times", tuple(times.tolist()))
-        self.bytes  # noqa: B018  (validates `memory`)
-
-    @property
-    def bytes(self) -> int:
-        found = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", str(self.memory))
-        if not found or found[2].lower() not in _UNITS:
-            raise ValueError(f'`memory` must be a size, got {self.memory!r}: write it like "64 MiB".')
-        return int(float(found[1]) * _UNITS[found[2].lower()])
-
-
-@by_name
-@dataclass(frozen=True)
-class Limits:
-    """When to give up: steps (tried ones), events, seconds of wall time (None: no limit)."""
-
-    steps: int = 5_000_000
-    events: int = 1_000_000
-    seconds: float | None = None
-
-    def __post_init__(self):
-        whole("steps", self.steps, least=1, hint="leave it out for the default")
-        whole("events", self.events, least=1, hint="leave it out for the default")
-        if self.seconds is not None:
-            number("seconds", self.seconds, rule="positive", ok=lambda v: v > 0, hint="leave it out for no limit")
+from reluflow.solution import Solution, recorded, stop_text
 
 
 @by_name
 def solve(
     problem: Problem,
-    method: Flow | Descent | None = None,
+    method: Method | None = None,
     t1: float | None = None,
     *,
     log_t1: float | None = None,
@@ -80,33 +30,32 @@ def solve(
     progress: Callable[[Progress], None] | None = None,
     throw: bool = True,
 ) -> Solution:
-    """Trains `problem` by `method` until t1 (or e^log_t1), or, with neither, until nothing moves any more.
+    """Trains `problem` by `method` until t1 (or e^log_t1), or, with neither, until convergence.
 
-    `progress` is called with a `Progress` about ten times a second. Ctrl-C returns what there is, whole up to then; a
-    second one ends at once, with nothing. An outcome that is neither reached, stationary nor interrupted raises
-    `SolveError`, whose `.solution` holds the run; `throw=False` returns it instead.
+    `progress` is called with a `Progress` about ten times a second. Ctrl-C (also SIGTERM, SIGHUP, SIGXCPU) returns the
+    part computed so far; a second one raises KeyboardInterrupt immediately. An outcome that is neither reached,
+    stationary nor interrupted raises `SolveError`, whose `.solution` holds the run; `throw=False` returns it instead.
     """
     method, save = method or Flow(), save or Save()
     if not isinstance(problem, Problem):
         raise TypeError(f"`problem` must be an rf.Problem, got {type(problem).__name__}.")
-    if not isinstance(method, Flow | Descent):
+    if not isinstance(method, Method):
         way_out = f": a time is `t1={method}`." if isinstance(method, int | float) else "."
         raise TypeError(f"`method` must be rf.Flow(...) or rf.Descent(step=...), got {shown(method)}{way_out}")
+    if isinstance(method, Flow) and method.events == "stepped":
+        method = SteppedFlow(method.rtol)
     end = end_clock(problem, t1, log_t1, method)
-    with _held(progress) as (tell, pressed):
-        if isinstance(method, Descent):
-            # The iterations asked for by t1 are no surprise, so only limits given by the caller bound them.
-            limits = limits or Limits(steps=10**15)
-            *kept, outcome, seconds = run_descent(problem, method, end, save, limits, tell)
-            sol = Solution.from_descent(problem, method, kept, outcome, seconds, save.times)
-        else:
-            run = run_stepped if method.events == "stepped" else run_flow
-            machine, tape, outcome, seconds = run(problem, method, end, save, limits or Limits(), tell)
-            sol = Solution.from_flow(problem, method, machine, tape, outcome, seconds, save.times)
-    if len(pressed) > (outcome is Outcome.INTERRUPTED) or (outcome is Outcome.INTERRUPTED and _whole_runs.get()):
+    # t1 determines the iterations of a descent, so only limits given by the caller bound them.
+    limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
+    with loop.stops() as stop:
+        run = loop.run(driver_for(problem, method, end), save, limits, progress, stop)
+        sol = recorded(problem, method, run, save.times)
+    outcome = run.outcome
+    # A request to stop that came too late to cut the run short still counts.
+    if stop.count > (outcome is Outcome.INTERRUPTED) or (outcome is Outcome.INTERRUPTED and _whole_runs.get()):
         raise KeyboardInterrupt
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
-        raise SolveError(sol)
+        raise SolveError(sol, stop_text(sol))
     return sol
 
 
@@ -114,8 +63,8 @@ _whole_runs: ContextVar[bool] = ContextVar("whole_runs", default=False)
 
 
 @contextmanager
-def whole_runs():
-    """Inside, Ctrl-C in a solve goes on to the caller: for whoever draws conclusions from runs of their own."""
+def whole_runs() -> Iterator[None]:
+    """Inside, Ctrl-C during a solve raises KeyboardInterrupt: for callers that need complete runs."""
     token = _whole_runs.set(True)
     try:
         yield
@@ -123,39 +72,7 @@ def whole_runs():
         _whole_runs.reset(token)
 
 
-@contextmanager
-def _held(progress: Callable[[Progress], None] | None):
-    """Yields a callback for runs, and the list of Ctrl-C so far.
-
-    The first Ctrl-C waits until the run tells its progress: only there is nothing half done. It cuts short no other
-    moment, so one that comes too late is raised by `solve` in the end, and a second one is raised at once. Other
-    threads get no signals, and whoever has a handler of their own keeps it.
-    """
-    pressed: list[int] = []
-
-    def note(number, frame):
-        pressed.append(number)
-        if len(pressed) > 1:
-            raise KeyboardInterrupt
-
-    def tell(now):
-        if pressed:
-            raise KeyboardInterrupt
-        if progress is not None:
-            progress(now)
-
-    mine = threading.current_thread() is threading.main_thread()
-    if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield progress, pressed
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield tell, pressed
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def end_clock(problem: Problem, t1, log_t1, method: Flow | Descent | None = None) -> float:
+def end_clock(problem: Problem, t1: float | None, log_t1: float | None, method: Method | None = None) -> float:
     """The clock value at which to stop, from t1 or log_t1."""
     clock = clock_for(problem, method)
     if t1 is not None and log_t1 is not None:
@@ -184,23 +101,27 @@ def end_clock(problem: Problem, t1, log_t1, method: Flow | Descent | None = None
             return float(clock.of_log(log_t1))
         if log_t1 > 700:
             raise ValueError(
-                f"`log_t1` must be <= 700 for the square loss, got {log_t1:g}: it ends in finite time to rounding, so "
-                "leave both `t1` and `log_t1` out to run until nothing moves."
+                f"`log_t1` must be <= 700 for the {problem.loss} loss, got {log_t1:g}: it ends in finite time to "
+                "rounding, so omit both `t1` and `log_t1` to run until convergence."
             )
-        return float(np.exp(log_t1))
+        return float(clock.of_log(log_t1))
     if problem.tailed:
         raise ValueError(
-            f"`t1` must be given for the {problem.loss} loss, got None: its tail never ends. "
+            f"`t1` must be given for the {problem.loss} loss, got None: its exponential tail never converges. "
             "Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100."
+        )
+    if isinstance(method, SteppedFlow):
+        raise ValueError(
+            "`t1` must be given with `rf.SteppedFlow`, got None: sliding neurons keep switching. Give `t1` or `log_t1`."
         )
     if isinstance(method, Descent) and method.batch is not None:
         raise ValueError(
-            "`t1` must be given for mini-batches, got None: single batches never all come to rest. Give `t1`."
+            "`t1` must be given for mini-batches, got None: mini-batch descent does not converge. Give `t1`."
         )
     return np.inf
 
 
-def _some(method, t1: float, iterations: float) -> float:
+def _some(method: Method | None, t1: float, iterations: float) -> float:
     """At least one iteration."""
     if isinstance(method, Descent) and iterations < 1:
         raise ValueError(

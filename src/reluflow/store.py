@@ -1,4 +1,4 @@
-"""Runs on disk: a zarr v3 folder, written beside, synced, renamed. What is there is whole, or it is not there.
+"""Runs on disk: a zarr v3 folder, written to a temporary folder, synced and renamed, so that it is complete or absent.
 
     run/
         zarr.json        attributes: reluflow (format), experiment, versions, problem, method, outcome, stats, manifest
@@ -9,8 +9,8 @@
         frames/          the same at the times asked for, where they are not the checkpoints; log_t, log_loss, outputs
         events/          t, log_t, neuron, datum, code, unique
 
-Every array is listed in the manifest with its SHA-256: zarr reads a missing chunk as zeros, a run must not. Formats are
-read for ever: one reader per format in `READERS`, and a golden run of each under tests/golden/.
+Every array is listed in the manifest with its SHA-256, because zarr reads a missing chunk as zeros. Old formats stay
+readable: one reader per format in `READERS`, and a stored run of each under tests/golden/.
 """
 
 from __future__ import annotations
@@ -23,32 +23,45 @@ import platform
 import re
 import shutil
 import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reluflow import _vet
 from reluflow._checks import plainly, shown
-from reluflow.descent import Descent
+from reluflow.clock import clock_for
+from reluflow.drive.recorder import States
+from reluflow.engine.layout import parts
+from reluflow.engine.pack import Units
 from reluflow.events import KINDS, Events
-from reluflow.kernels import control as kn
+from reluflow.methods import Descent, Flow, Method, SteppedFlow
 from reluflow.outcome import Outcome
+from reluflow.problem import Problem
+from reluflow.replay import Replay
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from reluflow.engine.pack import Coordinates
+    from reluflow.solution import Solution, Stats
 
 FORMAT = 1
+KIND_OF: dict[type, str] = {Flow: "flow", SteppedFlow: "stepped_flow", Descent: "descent"}
 CHUNK = 2**25  # bytes
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
 
 
-def save(sol, path) -> Path:
-    """Write a run; when this returns it is on disk, whole. `path` must not exist yet."""
+def save(sol: Solution, path: str | Path) -> Path:
+    """Write a run; on return it is completely on disk. `path` must not exist yet."""
     path = Path(path)
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise FileExistsError(f"`{path}` must not exist yet, got something there: choose another path, or remove it.")
+        raise FileExistsError(f"`{path}` already exists: choose another path, or remove it.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         clear(path.parent)
@@ -68,12 +81,12 @@ TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 def _refusal(path: Path, error: OSError) -> str:
     why = os.strerror(error.errno).lower() if error.errno else str(error)
     out = {
-        errno.ENOSPC: "free some room, or choose another disk",
-        errno.EDQUOT: "free some room, or choose another disk",
-        errno.EFBIG: "free some room, or choose another disk",
+        errno.ENOSPC: "free disk space, or choose another disk",
+        errno.EDQUOT: "free disk space, or choose another disk",
+        errno.EFBIG: "free disk space, or choose another disk",
         **dict.fromkeys(TAKEN, "another run was saved there meanwhile; choose another path"),
-    }.get(error.errno or 0, "choose a folder that you may write to")
-    return f"`{path}` must be writable, got {why}: {out}. Nothing was left there."
+    }.get(error.errno or 0, "choose a writable folder")
+    return f"Cannot write to {path} ({why}): {out}. Nothing was written."
 
 
 # What is being written ------------------------------------------------------------------------------------------------
@@ -82,11 +95,11 @@ PART = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.part")
 
 
 @contextmanager
-def beside(path: Path):
-    """A new folder beside `path` to write and rename; it goes away in any case.
+def beside(path: Path) -> Iterator[Path]:
+    """A temporary folder beside `path` to write and rename; it is removed in any case.
 
-    It is locked by its writer, and the system lets go of the lock of a killed one: so `clear` knows what is left over.
-    """
+    It is locked by its writer, and the system releases the lock of a killed process, so that `clear` recognises
+    leftovers."""
     while True:
         part = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.part")
         part.mkdir()
@@ -103,7 +116,7 @@ def beside(path: Path):
 
 
 def clear(folder: Path) -> None:
-    """Removes what killed writers have left in a folder."""
+    """Removes leftovers of killed writers from a folder."""
     for part in [p for p in folder.iterdir() if PART.fullmatch(p.name)]:
         try:
             handle = _locked(part, wait=False)
@@ -171,7 +184,7 @@ def _digest(value: np.ndarray) -> str:
     return hashlib.sha256(value.tobytes()).hexdigest()
 
 
-def _parts(sol) -> tuple[dict, dict]:
+def _parts(sol: Solution) -> tuple[dict, dict]:
     """A solution as JSON attributes and named arrays."""
     problem, experiment = sol.problem, getattr(sol, "experiment", None)
     attributes = {
@@ -187,7 +200,7 @@ def _parts(sol) -> tuple[dict, dict]:
             "at_zero": problem.activation.at_zero,
             "data": problem.data.name,
         },
-        "method": {"kind": type(sol.method).__name__.lower(), **_jsonable(asdict(sol.method))},
+        "method": {"kind": KIND_OF[type(sol.method)], **_jsonable(asdict(sol.method))},
         "outcome": sol.outcome.name,
         "stats": _jsonable({f.name: getattr(sol.stats, f.name) for f in fields(sol.stats)}),
         "event_kinds": list(KINDS),
@@ -237,8 +250,8 @@ DIMS = {
 }
 
 
-def _jsonable(value):
-    """Numbers JSON has no word for become texts that `float` reads."""
+def _jsonable(value: Any) -> Any:
+    """Non-finite numbers become text that `float` reads."""
     if isinstance(value, dict):
         return {k: _jsonable(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -262,89 +275,72 @@ def versions() -> dict[str, str]:
 # The state of a run ---------------------------------------------------------------------------------------------------
 
 
-def _record(sol) -> dict[str, np.ndarray]:
+def _record(sol: Solution) -> dict[str, np.ndarray]:
     """What replay needs, by name: coordinates, checkpoints, and the frames where they are others."""
-    machine = sol._machine
-    marks, y, code = sol._checkpoints
-    shape = (machine.m, machine.big)
+    marks, frames = sol.recording.checkpoints, sol.recording.frames
+    step = sol.recording.resume
+    if isinstance(sol.method, Descent):
+        step = np.full(len(marks.clock), sol.method.step)
     found = {
-        **(_of_descent(machine) if isinstance(sol.method, Descent) else _of_flow(machine)),
-        "checkpoints/clock": marks[:, 0],
-        "checkpoints/step": marks[:, 1],
-        **_named("checkpoints", sol, y, code.reshape(-1, *shape)),
+        **sol.replay.stored(),
+        "checkpoints/clock": marks.clock,
+        "checkpoints/step": step,
+        **_named("checkpoints", sol, marks),
         "frames/log_t": sol.log_t,
         "frames/log_loss": sol.log_loss,
         "frames/outputs": sol.outputs,
     }
-    clock, y, code = sol._frames
-    if clock is not marks and not (len(clock) == len(marks) and np.array_equal(clock, marks[:, 0])):
-        found |= {"frames/clock": clock, **_named("frames", sol, y, code.reshape(-1, *shape))}
+    if not np.array_equal(frames.clock, marks.clock):
+        found |= {"frames/clock": frames.clock, **_named("frames", sol, frames)}
     return found
 
 
-def _of_descent(machine) -> dict[str, np.ndarray]:
-    """From which checkpoints there is a way on: those inside a leap are gone on from by what led up to them."""
-    return {} if machine.marks is None else {"checkpoints/way": machine.marks[1]}
-
-
-def _of_flow(machine) -> dict[str, np.ndarray]:
-    """The reduced coordinates of a flow, and the end and rest that its steps were clipped by; descent has neither."""
-    coords = machine.coords
-    found = {
-        "control/end": np.array([machine.cf[kn.END], machine.cf[kn.REST]]),
-        "coordinates/basis": coords.basis,
-        "coordinates/kept": coords.kept,
-    }
-    return found if coords.perp is None else found | {"coordinates/perp": coords.perp}
-
-
-def _named(where: str, sol, y: np.ndarray, code: np.ndarray) -> dict[str, np.ndarray]:
-    q, b, c = sol._split(y)
-    names = {"q": q, "b": b, "c": c, "energy": y[:, -1], "code": code.astype(np.int8)}
+def _named(where: str, sol: Solution, states: States) -> dict[str, np.ndarray]:
+    q, b, c, _ = parts(states.y, sol.replay.surfaces[0])  # in the run's own units
+    code = states.code.reshape(-1, *sol.replay.surfaces).astype(np.int8)
+    names = {"q": q, "b": b, "c": c, "energy": states.y[:, -1], "code": code}
     return {f"{where}/{name}": value for name, value in names.items()}
 
 
-def _solution(problem, method, outcome, stats, events, arrays):
+def _solution(
+    problem: Problem, method: Method, outcome: Outcome, stats: Stats, events: Events, arrays: dict[str, np.ndarray]
+) -> Solution:
     """A solution that replays from stored checkpoints."""
-    from reluflow import descent, flow, stepped
-    from reluflow.solution import Solution
+    from reluflow.drive import driver_for
+    from reluflow.solution import Recording, Solution
 
-    turn = lambda q: q
     width, n, cells = problem.init.width, problem.data.n, arrays["checkpoints/code"]
     if width * n > max(_vet.UNPACKED, 64 * cells[:1].size) or not len(cells):
         raise _vet.Unfit("states of another size")
-    if isinstance(method, Descent):
-        machine: Any = descent.Machine(problem, method)
-    else:
-        end, rest = arrays["control/end"].tolist()
-        if not (end > 0.0 and rest >= 0.0):
-            raise _vet.Unfit("an odd end")
-        if method.events == "stepped":
-            machine = stepped.Machine(problem, method.rtol, end)
-        else:
-            machine = flow.Machine(problem, method.rtol, end, rest=rest)
-        turn = _turn(machine.coords, arrays["coordinates/basis"])
+    descent = isinstance(method, Descent)
+    end, rest = (np.inf, None) if descent else arrays["control/end"].tolist()
+    if not (end > 0.0 and (rest is None or rest >= 0.0)):
+        raise _vet.Unfit("an invalid end")
+    # Runs of version 0.1 were made in the user's own units.
+    x0, y0, b0 = arrays.get("control/units", np.ones(3)).tolist()
+    units = Units(x0, y0, b0, problem.train == "first")
+    driver = driver_for(problem, method, end, rest, units)
+    turn = (lambda q: q) if descent else _turn(driver.coords, arrays["coordinates/basis"])
 
-    def state(where: str):
-        _vet.states(arrays, where, machine.m, machine.big, machine.r, 4 if isinstance(method, Descent) else 8)
+    def states(where: str) -> States:
+        _vet.states(arrays, where, driver.m, driver.big, driver.r, 4 if descent else 8)
         q, b, c, energy, code = (arrays[f"{where}/{name}"] for name in ("q", "b", "c", "energy", "code"))
-        flat = [turn(q).reshape(len(q), -1), b, c, energy[:, None]]
-        return np.ascontiguousarray(np.hstack(flat)), code.reshape(len(code), -1)
+        y = np.hstack([turn(q).reshape(len(q), -1), b, c, energy[:, None]])
+        return States(arrays[f"{where}/clock"], np.ascontiguousarray(y), code.reshape(len(code), -1))
 
-    checked = state("checkpoints")
-    marks = np.column_stack([arrays["checkpoints/clock"], arrays["checkpoints/step"]])
-    checkpoints = (marks, *checked)
-    if isinstance(method, Descent) and "checkpoints/way" in arrays:
+    marks = states("checkpoints")
+    resume = arrays["checkpoints/step"]
+    if descent:
         # Runs that were saved without it go on from any of them, right to the tolerance of a leap.
-        way = arrays["checkpoints/way"]
-        if way.shape != (len(marks),) or way.dtype != float or not (np.all(way >= 0) and way[0] > 0):
+        resume = arrays.get("checkpoints/way", np.ones(len(marks.clock)))
+        if resume.shape != marks.clock.shape or resume.dtype != float or not (np.all(resume >= 0) and resume[0] > 0):
             raise _vet.Unfit("an odd way on")
-        machine.marks = (marks[:, 0], way, *checked)
-    frames = (arrays["frames/clock"], *state("frames")) if "frames/clock" in arrays else (marks[:, 0], *checkpoints[1:])
-    return Solution(problem, method, outcome, stats, events, machine, frames, checkpoints)
+    frames = states("frames") if "frames/clock" in arrays else marks
+    recording = Recording(problem, method, outcome, stats, events, marks, resume, frames)
+    return Solution(recording, Replay(driver, clock_for(problem, method, units), marks, resume))
 
 
-def _turn(coords, basis: np.ndarray):
+def _turn(coords: Coordinates, basis: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """From the stored basis to the one computed here.
 
     The two agree, and no number changes, unless the linear algebra underneath has changed.
@@ -361,43 +357,37 @@ def _turn(coords, basis: np.ndarray):
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def load(path):
-    """The `rf.Solution` saved at `path`, able to do all it could before."""
+def load(path: str | Path) -> Solution:
+    """The `rf.Solution` saved at `path`, with all its methods."""
     path = Path(path)
     attributes = read_attributes(path)
     return READERS[attributes["reluflow"]["format"]](path, attributes)
 
 
-def read_attributes(path) -> dict:
-    """The attributes of a run: experiment, versions, outcome, stats; one sentence if `path` is no run."""
+def read_attributes(path: str | Path) -> dict:
+    """The attributes of a run: experiment, versions, outcome, stats; an error if `path` is not a run."""
     path = Path(path)
     if not path.is_dir():
-        got = "a file" if path.exists() else "nothing there"
-        raise FileNotFoundError(
-            f"`{path}` must be a run folder, got {got}: save one with `sol.save(path)` or `reluflow run`."
-        )
+        what = f"`{path}` is a file, not a run folder" if path.exists() else f"Run folder not found: {path}"
+        raise FileNotFoundError(f"{what}. Save a run with `sol.save(path)` or `reluflow run`.")
     if path.name.endswith(".part"):
-        raise ValueError(
-            f"`{path}` must be a finished run, got one whose saving was cut short: remove it and run again."
-        )
+        raise ValueError(f"`{path}` is incomplete, because saving it was interrupted: remove it and run again.")
     meta = path / "zarr.json"
     if not meta.is_file():
         if (path / "experiment.json").is_file():
             raise ValueError(
-                f"`{path}` must be a run folder, got that of a sweep: open it with `load` from `reluflow.sweep`."
+                f"`{path}` is the folder of a sweep, not of a run: open it with `load` from `reluflow.sweep`."
             )
-        raise ValueError(
-            f"`{path}` must be a run folder, got no `zarr.json` in it: give the folder that `sol.save` wrote."
-        )
+        raise ValueError(f"`{path}` is not a run folder, it has no `zarr.json`: give the folder that `sol.save` wrote.")
     try:
         attributes = _vet.text(meta)["attributes"]
         mark = attributes.get("reluflow")
     except (_vet.Unfit, OSError, KeyError, TypeError, AttributeError):
         raise ValueError(
-            f"`{path}` must be a whole run, got a damaged `zarr.json`: restore it from a copy, or run again."
+            f"`{path}` must be a complete run, got a damaged `zarr.json`: restore a copy, or run again."
         ) from None
     if not isinstance(mark, dict) or "format" not in mark:
-        raise ValueError(f"`{path}` must be a reluflow run, got zarr of another kind: open it with `xarray.open_zarr`.")
+        raise ValueError(f"`{path}` is not a reluflow run, but other zarr data: open it with `xarray.open_zarr`.")
     if type(mark["format"]) is not int or mark["format"] not in READERS:
         versions = attributes.get("versions")
         wrote = versions.get("reluflow") if isinstance(versions, dict) else None
@@ -424,22 +414,22 @@ def _arrays(path: Path, manifest: dict) -> dict[str, np.ndarray]:
                 and value.dtype.str == entry["dtype"]
                 and _digest(value) == entry["sha256"]
             )
-        except Exception:  # whatever a codec, a parser or the disk says, it is damage to the reader
+        except Exception:  # whatever is raised, the array is damaged
             good = False
         if not good:
             raise ValueError(
-                f"`{path}` must be a whole run, got `{name}` damaged or cut short: restore a copy, or run again."
+                f"`{path}` must be a complete run, got `{name}` damaged or cut short: restore a copy, or run again."
             )
         found[name] = value
     return found
 
 
-def _read_1(path: Path, attributes: dict):
+def _read_1(path: Path, attributes: dict) -> Solution:
     from reluflow import _schema
     from reluflow.data import Data
     from reluflow.experiment import Experiment
     from reluflow.init import Params
-    from reluflow.problem import LeakyReLU, Problem
+    from reluflow.problem import activation_of
     from reluflow.solution import Stats
 
     try:
@@ -453,11 +443,13 @@ def _read_1(path: Path, attributes: dict):
             ),
             loss=about["loss"],
             reduction=about["reduction"],
-            activation=LeakyReLU(about["slope"], about["at_zero"]),
+            activation=activation_of(about["slope"], about["at_zero"]),
             train=about["train"],
         )
-        table = _schema.tables()["method"]
-        method = _schema.build(table, _schema.complete(table, attributes["method"], []))
+        table, told = _schema.tables()["method"], attributes["method"]
+        if told.get("events") == "stepped":  # as version 0.1 wrote it
+            told = {"kind": "stepped_flow", "rtol": told["rtol"]}
+        method = _schema.build(table, _schema.complete(table, told, []))
         kinds = attributes["event_kinds"]
         _vet.columns(arrays, len(kinds), problem.init.width, problem.data.n)
         code = np.array([KINDS.index(name) for name in kinds], np.int64)[arrays["events/code"]]
@@ -472,19 +464,21 @@ def _read_1(path: Path, attributes: dict):
         return sol
     except KeyError as error:
         lost = plainly(str(error), 60)
-        raise ValueError(f"`{path}` must be a whole run, got no {lost} in it: restore a copy, or run again.") from None
+        raise ValueError(f"`{path}` must be a complete run, got no {lost}: restore a copy, or run again.") from None
     except _vet.Unfit as error:
-        raise ValueError(f"`{path}` must be a whole run, got {error}: restore it from a copy, or run again.") from None
+        raise ValueError(f"`{path}` must be a complete run, got {error}: restore a copy, or run again.") from None
     except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
         if str(error).startswith(f"`{path}`"):
             raise
         raise ValueError(
-            f"`{path}` must be a whole run, got parts that do not fit ({plainly(str(error), 200)}): "
-            "restore it from a copy, or run again."
+            f"`{path}` must be a complete run, got parts that do not fit ({plainly(str(error), 200)}): "
+            "restore a copy, or run again."
         ) from error
 
 
-def _number(value, annotation):
+def _number(value: Any, annotation: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
     return float(value) if str(annotation) == "float" and value is not None else value
 
 
@@ -494,7 +488,7 @@ READERS = {1: _read_1}
 # Labelled arrays ------------------------------------------------------------------------------------------------------
 
 
-def to_xarray(sol):
+def to_xarray(sol: Solution) -> xr.Dataset:
     """Frames and events as one `xarray.Dataset` with dims frame, neuron, datum, feature, event; times are `log_t`."""
     import xarray as xr
 

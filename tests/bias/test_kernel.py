@@ -80,7 +80,7 @@ def test_the_spectrum_and_sharpness_along_a_run_end_where_they_should():
 
 def test_what_cannot_be_a_kernel_is_refused_with_a_sentence():
     data = rf.data.five_points()
-    with pytest.raises(TypeError, match=r"`rf.bias.kernel` needs initial weights, got none"):
+    with pytest.raises(TypeError, match=r"`rf.bias.kernel` needs initial weights"):
         rf.bias.kernel(data)
     with pytest.raises(ValueError, match="`init` must have the data's dimension, got 3 for d = 2"):
         rf.bias.kernel(data, rf.init.balanced(4, 3))

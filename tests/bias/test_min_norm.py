@@ -1,10 +1,9 @@
 """Minimum norm: reference values, an independent linear programme, certificates, sentences."""
 
-import time
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from support.counted import Clock
 
 import reluflow as rf
 from reluflow.bias._input import outputs, squared_norm
@@ -135,7 +134,13 @@ def test_the_dual_is_feasible_in_every_direction_and_never_above_the_primal(seed
     assert found.bounds["lower eigenvalue"].value <= found.value * (1 + 1e-9)
 
 
-def test_a_lower_bound_from_too_few_cells_is_not_called_certified():
+@pytest.fixture
+def clock(monkeypatch):
+    """The search for patterns reads a clock that stands still: its rounds end when no pattern is new."""
+    monkeypatch.setattr("reluflow.bias._programme.monotonic", lambda: 0.0)
+
+
+def test_a_lower_bound_from_too_few_cells_is_not_called_certified(clock):
     # On this draw the dual of the sampled programme promises more than the truth: the label is what keeps it honest.
     rng = np.random.default_rng(0)
     for n, d in [(8, 3), (12, 4), (30, 3), (12, 12)]:
@@ -183,13 +188,12 @@ def test_among_the_patterns_it_ends_in_the_flows_limit_of_vanishing_scale_is_the
     assert rf.bias.min_norm(data, network=sol, patterns="sampled", samples=300).value <= found.value * (1 + 1e-8)
 
 
-@pytest.mark.parametrize(
-    ("n", "d", "seconds"), [(30, 60, 2.0), pytest.param(75, 150, 30.0, marks=pytest.mark.exhaustive)]
-)
-def test_figure_6_sizes_get_bounds_with_labels_in_a_minute(n, d, seconds):
-    start = time.monotonic()
-    found = rf.bias.min_norm(rf.data.teacher(n, d, 6, seed=0), seconds=seconds)
-    assert time.monotonic() - start < 60
+@pytest.mark.parametrize(("n", "d", "readings"), [(30, 60, 5), pytest.param(75, 150, 20, marks=pytest.mark.exhaustive)])
+def test_figure_6_sizes_get_bounds_with_labels_within_their_time(n, d, readings, monkeypatch):
+    clock = Clock(1.0)
+    monkeypatch.setattr("reluflow.bias._programme.monotonic", clock)
+    found = rf.bias.min_norm(rf.data.teacher(n, d, 6, seed=0), seconds=float(readings))
+    assert clock.readings <= readings + 3  # it stopped in time, or before
     assert not found.exact
     assert found.lower == found.bounds["lower eigenvalue"].value
     below, above = found.bounds["lower sampled"].value, found.bounds["upper eigenvalue"].value

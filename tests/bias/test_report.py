@@ -64,7 +64,7 @@ def test_parts_that_do_not_apply_are_notes_in_sentences():
     assert found.min_norm is None
     assert all(d.neurons == () for d in found.extremal.directions)
     assert any("minimum norm: No network can fit rows 0 and 1" in n for n in found.notes)
-    assert any("Who goes where is told for balanced neurons" in n for n in found.notes)
+    assert any("Early directions are computed only for balanced neurons" in n for n in found.notes)
     assert any("the gap means little" in n for n in found.notes)
     found.figure()
     with pytest.raises(TypeError, match=r"`rf.bias.report` needs a Solution of rf.solve, got Data"):

@@ -168,7 +168,7 @@ def test_two_figures_at_a_time_are_the_figures_made_one_by_one(here, capsys, two
 
 def test_all_takes_neither_a_paper_nor_a_setting(here, capsys):
     for arguments, text in (
-        (("min2024", "--all"), "leave one of them out"),
+        (("min2024", "--all"), "got min2024 as well"),
         (("--all", "--set", "seed=1"), "needs one figure"),
         (("min2024", "--jobs", "-1"), "`jobs` must be a whole number >= 0"),
     ):

@@ -113,12 +113,21 @@ def test_the_dashboard_is_told_and_workers_give_the_same_numbers(here, capsys):
     np.testing.assert_array_equal(load("here")["final.log_loss"], load("there")["final.log_loss"])
 
 
+def test_a_sweep_whose_points_all_fail_is_kept_and_exits_with_2(here, capsys):
+    command = ("sweep", "my.toml", "--workers", "0", "--set", "solve.limits.steps=1", "--out", "s")
+    assert reluflow(*command) == 2
+    assert "error All 6 points failed, for instance: The run reached its step limit" in capsys.readouterr().err
+    assert load(here / "s")["failed"].all()
+    (here / "some.toml").write_text(TOML.replace("[-2.0, -4.0]", "[-2.0, 400.0]"))
+    assert reluflow("sweep", "some.toml", "--workers", "0") == 0  # some of them is a result
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["sweep", "none.toml"], "`none.toml` must be an experiment in TOML"),
+        (["sweep", "none.toml"], "File not found: none.toml"),
         (["sweep", "my.toml", "--keep", "final.los"], "`final.los` is not a quantity to keep: did you mean"),
-        (["sweep", "my.toml", "--scheduler", "tcp://127.0.0.1:1"], "A Dask scheduler must answer at"),
+        (["sweep", "my.toml", "--scheduler", "tcp://127.0.0.1:1"], "No Dask scheduler answers at"),
         (["sweep", "my.toml", "--over", "init.seed"], "must look like key=value"),
     ],
 )

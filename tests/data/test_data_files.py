@@ -69,7 +69,7 @@ def test_another_delimiter(tmp_path):
         (
             "x,y\n1,2\n3,four\n",
             None,
-            r"must be a finite number, got 'four' on line 3, column 2: repair or drop that line; a column of words",
+            r"must be a finite number, got 'four' on line 3, column 2: repair or drop that line",
         ),
         ("1,2\n3,nan\n", None, r"must be a finite number, got 'nan' on line 2, column 2"),
         ("1,2\ninf,3\n", None, r"must be a finite number, got 'inf' on line 2, column 1"),
@@ -100,12 +100,12 @@ def test_a_csv_that_is_not_text_is_refused(tmp_path):
 
 @pytest.mark.parametrize("read", [rfd.from_csv, rfd.from_npz])
 def test_a_missing_file_is_named(read, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"`.*gone` must be a file, got nothing there: check the path"):
+    with pytest.raises(FileNotFoundError, match=r"File not found: .*gone "):
         read(tmp_path / "gone")
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"The folder of `.*` must exist, got no `.*nowhere`: make it first\."):
+    with pytest.raises(FileNotFoundError, match=r"Folder not found: .*nowhere\. Create it"):
         rfd.two_points().to_csv(tmp_path / "nowhere" / "a.csv")
 
 
@@ -138,11 +138,11 @@ class Bomb:
 def test_python_objects_are_never_unpickled(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.array([[Bomb()]], dtype=object), y=np.ones(1))
     with pytest.raises(
-        ValueError, match=r"must be a whole array of plain numbers, got Python objects: save float arrays\."
+        ValueError, match=r"must be a complete array of plain numbers, got Python objects: save float arrays\."
     ):
         rfd.from_npz(tmp_path / "a.npz")
     (tmp_path / "b.npz").write_bytes(pickle.dumps(1))
-    with pytest.raises(ValueError, match=r"must be an NPZ file, got something else or part of one: write one"):
+    with pytest.raises(ValueError, match=r"is not a complete NPZ file: write one"):
         rfd.from_npz(tmp_path / "b.npz")
 
 
@@ -152,5 +152,5 @@ def test_a_damaged_npz_is_refused(tmp_path):
     content[content.index(b"\x93NUMPY") + 130] ^= 0xFF  # inside the numbers of x: the archive's own sum no longer fits
     (tmp_path / "a.npz").write_bytes(content)
     assert zipfile.is_zipfile(tmp_path / "a.npz")
-    with pytest.raises(ValueError, match=r"must be a whole array of plain numbers, got damage: write it again"):
+    with pytest.raises(ValueError, match=r"must be a complete array of plain numbers, got damage: write it again"):
         rfd.from_npz(tmp_path / "a.npz")

@@ -58,7 +58,7 @@ def test_nearly_orthogonal_data_have_the_kappa_asked_for_at_every_pair(n, kappa,
 
 def test_an_impossible_kappa_is_refused_with_the_limit_of_the_draw():
     with pytest.raises(
-        ValueError, match=r"`kappa` must be below 2 for these signs \(n = 2, seed = 0\), got 2: no rows have"
+        ValueError, match=r"`kappa` must be below 2 for these signs \(n = 2, seed = 0\), got 2: no rows with"
     ):
         rfd.nearly_orthogonal(2, 2.0)
     with pytest.raises(ValueError, match=r"`kappa` must be below [\d.]+ for these signs \(n = 10, seed = 1\), got 9"):
@@ -162,7 +162,7 @@ def test_the_data_stream_is_the_one_the_design_names():
             lambda: rfd.orthogonally_separable(3, 1, 0.3),
             r"`d` must be a whole number >= 2, got 1: on a line every cosine",
         ),
-        (lambda: rfd.orthogonally_separable(3, 2, 0.0), r"`mu` must be in \(0, 1\), got 0.0: at 0 or below no theorem"),
+        (lambda: rfd.orthogonally_separable(3, 2, 0.0), r"`mu` must be in \(0, 1\), got 0.0: no theorem applies"),
         (
             lambda: rfd.orthogonally_separable(3, 2, 0.5, norm_min=2.0),
             r"`norm_max` must be at least `norm_min` = 2, got 1",
@@ -179,7 +179,7 @@ def test_the_data_stream_is_the_one_the_design_names():
         (lambda: rfd.random_points(2, 2, scale=0), r"`scale` must be positive and finite, got 0: try 1.0\."),
         (
             lambda: rfd.gaussian_neuron(2, 2, depth=0),
-            r"`depth` must be a whole number >= 1, got 0: 1 is a bare neuron\.",
+            r"`depth` must be a whole number >= 1, got 0: 1 is a single neuron\.",
         ),
         (
             lambda: rfd.teacher(width=0),

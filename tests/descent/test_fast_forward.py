@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.kernels import leap
+from reluflow.engine import adams as leap
 
 LOSSES = ("square", "logistic", "logistic2", "exponential")
 STEP = 0.01
@@ -31,7 +31,7 @@ def random_problem(seed):
 
 def regimes(sol):
     """How the iterations were made."""
-    return sol._machine.regimes
+    return sol.stats.regimes
 
 
 def apart(one, two):
@@ -106,7 +106,7 @@ def test_one_neuron_crosses_e_100000_of_growth_in_a_few_evaluations():
     problem = rf.Problem(rf.Data([[1.0]], [1.0]), rf.Params([[1.0]], [1.0], log_scale=-1e5))
     half = 1e5 / np.log1p(step)
     sol = rf.solve(problem, rf.Descent(step), t1=step * int(half + 3000))
-    assert sol._machine.fields < 5000 < sol.stats.steps / 1000
+    assert sol.stats.fields < 5000 < sol.stats.steps / 1000
     # Before the output is felt: (1 + step)^k exactly, its logarithm rounded once at 1e5.
     early = sol.t < 0.99 * step * half
     np.testing.assert_allclose(sol.log_norm[early, 0], -1e5 + sol.t[early] / step * np.log1p(step), rtol=1e-12)
@@ -118,7 +118,7 @@ def test_plateaus_between_saddles_are_jumped():
     sol = rf.solve(problem, rf.Descent(2e-3))
     # At rest step |D| is below the rounding of a neuron, 1.1e-16: residuals are below 1e-13.
     assert sol.outcome is rf.Outcome.STATIONARY and sol.loss[-1] < 1e-26
-    assert regimes(sol)["jumps"] >= 2 and sol._machine.fields < sol.stats.steps / 50
+    assert regimes(sol)["jumps"] >= 2 and sol.stats.fields < sol.stats.steps / 50
     # Descent grows by log(1 + step |D|) an iteration, the flow by step |D|: later by the share step |D| / 2, and |D| is
     # 1.12 for the first class, 0.56 for the second.
     flow = rf.solve(problem, rf.Flow(1e-9), t1=sol.t[-1])
@@ -153,7 +153,7 @@ def test_late_descent_agrees_with_stepping(slope, p):
     assert table(stepped) == table(forward) and worst < PROMISE
     # The relative error of the loss is the absolute error of the margins.
     assert np.max(np.abs(stepped.log_loss - forward.log_loss)) < PROMISE
-    assert forward._machine.fields < 1500
+    assert forward.stats.fields < 1500
 
 
 @pytest.mark.exhaustive
@@ -161,14 +161,14 @@ def test_late_descent_agrees_with_stepping(slope, p):
 def test_late_descent_agrees_with_stepping_at_a_million(slope, p):
     stepped, forward, worst = both_ways(kou(slope, p=p), 1_000_000, step=1.0)
     off = np.max(np.abs(stepped.log_loss - forward.log_loss))
-    print(f"\nslope {slope}, p {p}: weights apart {worst:.1e}, log loss {off:.1e}, fields {forward._machine.fields}")
+    print(f"\nslope {slope}, p {p}: weights apart {worst:.1e}, log loss {off:.1e}, fields {forward.stats.fields}")
     assert table(stepped) == table(forward) and worst < PROMISE and off < PROMISE
 
 
 def test_kou_s_descent_to_1e12_has_the_limits_computed_from_its_start():
     problem, m = kou(0.0), 20
     sol = rf.solve(problem, rf.Descent(1.0), t1=1e12, save=rf.Save(times=np.geomspace(1e2, 1e12, 11)))
-    assert sol.stats.steps == 10**12 and sol._machine.fields < 4000 and regimes(sol)["leap_tolerance"] == 1e-13
+    assert sol.stats.steps == 10**12 and sol.stats.fields < 4000 and regimes(sol)["leap_tolerance"] == 1e-13
     # Lemmas F.2, F.3 [gd_nearly_orthogonal]: t L -> sum_i m^2 / |S_i| and W_+ / log t -> A.
     w0, y = problem.init.w, problem.data.y
     own = (np.arange(2 * m)[:, None] < m) == (y > 0)
@@ -201,7 +201,7 @@ def test_a_leap_of_any_length_is_the_polynomial_s_sum(monkeypatch):
         _python(leap.prepare)(ahead, now, top, length)
         scaled = (np.arange(now, now + length) - now) / length
         at_nodes = ((node - now) / length)[:, None] ** powers
-        found = ahead.weight[0, : leap.ORDER] @ at_nodes[::-1]
+        found = ahead.predict[: leap.ORDER] @ at_nodes[::-1]
         truth = np.mean(scaled[:, None] ** powers, axis=0)
         # Rounding of every weight and value: a long extrapolation through near nodes is ill-conditioned by nature.
         slack = 4 * leap.ORDER * np.finfo(float).eps * np.sum(np.abs(share(ahead)) @ np.abs(at_nodes[::-1]))
@@ -210,13 +210,11 @@ def test_a_leap_of_any_length_is_the_polynomial_s_sum(monkeypatch):
 
 def share(ahead):
     """gamma_j times the coefficients of the divided differences."""
-    return ahead.weight[2, : leap.ORDER, None] * ahead.share
+    return ahead.gamma[: leap.ORDER, None] * ahead.share
 
 
 def _bare_ahead(node):
-    from reluflow.descent import _ahead
-
-    ahead = _ahead(np.ones((1, 1)), 1)
+    ahead = leap.leap_room(np.ones((1, 1)), 1)
     ahead.node[:] = node
     return ahead
 
@@ -256,13 +254,13 @@ def test_mini_batches_and_float32_never_fast_forward():
 
 
 def test_a_leap_that_would_pass_a_surface_and_come_back_is_refused():
-    from reluflow.kernels.leap import dipped
+    from reluflow.engine.adams import dipped
 
-    u = np.zeros((4, 1, 1))
-    u[:, 0, 0] = 1.0, -0.3, 1.0, 0.3  # falls and rises by 3 in ten iterations: the tangents meet at -0.5
-    assert _python(dipped)(u, 10)
-    u[:, 0, 0] = 1.0, -0.1, 1.0, 0.1  # they meet at +0.5
-    assert not _python(dipped)(u, 10)
+    ends = leap.leap_room(np.ones((1, 1)), 1)
+    ends.u0[:], ends.v0[:], ends.u1[:], ends.v1[:] = 1.0, -0.3, 1.0, 0.3  # by 3 in ten: the tangents meet at -0.5
+    assert _python(dipped)(ends, 10)
+    ends.v0[:], ends.v1[:] = -0.1, 0.1  # they meet at +0.5
+    assert not _python(dipped)(ends, 10)
 
 
 def _python(kernel):

@@ -50,7 +50,7 @@ def test_figure_2_drops_within_7_iterations_of_the_formula_on_8_seeds():
 
 def trap(seed, t1=600.0):
     init = rf.init.balanced(60, 2, log_scale=np.log(1e-6 / np.sqrt(60)), seed=seed)
-    return rf.compare(rf.Problem(rf.data.five_points(), init), step=2e-3, t1=t1)
+    return rf.compare(rf.Problem(rf.data.five_points(), init), rf.Descent(2e-3), t1=t1)
 
 
 def assert_trapped(found):

@@ -143,13 +143,12 @@ def test_the_patch_of_the_loss_page_gives_a_loss(tmp_path):
     assert told.returncode != 0  # without the patch there is no such loss
 
 
-def test_the_loss_page_names_every_file_that_asks_for_the_loss():
-    asks = re.compile(r"EXPONENTIAL|LOGISTIC2|[=!]= SQUARE|\"exponential\"|\"logistic2\"")
-    page = (EXTEND / "loss.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`([\w/]+\.py)`", page))
+def test_no_file_but_the_table_asks_which_loss_with_labels_it_is():
+    asks = re.compile(r"EXPONENTIAL|LOGISTIC|SQUARE|[=!]= \"(exponential|logistic2?)\"|\"(exponential|logistic2?)\":")
     source = ROOT / "src" / "reluflow"
-    apart = ("papers/", "explorer/", "cli/", "single/")  # these use losses by name and add none
+    apart = ("papers/", "explorer/", "cli/", "single/", "population/")  # these use losses by name and add none
+    own = ("losses.py", "problem.py", "reference/network.py")  # the table, its documentation, the independent judge
     for file in sorted(source.rglob("*.py")):
         name = file.relative_to(source).as_posix()
-        if not name.startswith(apart) and asks.search(file.read_text(encoding="utf-8")):
-            assert name in named, f"docs/extend/loss.md does not name {name}"
+        if not name.startswith(apart) and name not in own:
+            assert not asks.search(file.read_text(encoding="utf-8")), f"{name} asks for a loss by name"

@@ -61,7 +61,8 @@ class Watched:
         """Waits for a whole run, drawn, with its theorems judged."""
         self.drawn(timeout)
         self.page.wait_for_function(
-            "() => reluflow.store.recorded || (!reluflow.store.judging && reluflow.store.known)", timeout=timeout
+            "() => { const s = reluflow.store; return s.recorded || (!(s.checking ?? s.judging) && s.known); }",
+            timeout=timeout,
         )
 
     def drawn(self, timeout=40_000):

@@ -1,4 +1,5 @@
-"""Screenshots of every preset and of more: `python tests/explorer/gallery.py` writes docs/gallery/explorer."""
+"""Screenshots of every preset, of a step of every story and of more: `python tests/explorer/gallery.py` writes
+docs/gallery/explorer."""
 
 from __future__ import annotations
 
@@ -9,23 +10,33 @@ from measure import CHROMIUM, start
 from playwright.sync_api import sync_playwright
 
 OUT = Path(__file__).parents[2] / "docs" / "gallery" / "explorer"
-DESK = (1600, 1000)
+SCREEN = (1600, 1000)
 # name: preset, screen, moment on the clock of events, keys to press, changes by hand
 SHOTS = {
-    "two_points": ("two_points", DESK, 0.60, "", {}),
-    "five_points": ("five_points", DESK, 0.62, "", {}),
-    "toy_plane": ("toy_plane", DESK, 0.70, "", {}),
-    "two_angles": ("two_angles", DESK, 0.30, "", {}),
-    "orthogonal": ("orthogonal", DESK, 0.66, "", {}),
-    "random": ("random", DESK, 0.62, "", {}),
-    "mnist": ("mnist", DESK, 0.60, "", {}),
-    "scale_100000": ("two_points", DESK, 0.50, "", {"#v-scale": "-100000"}),
-    "descent_over_flow": ("five_points", DESK, 0.55, "d", {"#v-step": "0.9"}),
-    "theorems": ("toy_plane", DESK, 0.70, "8", {"#v-scale": "-20000"}),
-    "dark": ("toy_plane", DESK, 0.55, "t", {}),
+    "two_points": ("two_points", SCREEN, 0.60, "", {}),
+    "five_points": ("five_points", SCREEN, 0.62, "", {}),
+    "toy_plane": ("toy_plane", SCREEN, 0.70, "", {}),
+    "two_angles": ("two_angles", SCREEN, 0.30, "", {}),
+    "orthogonal": ("orthogonal", SCREEN, 0.66, "", {}),
+    "random": ("random", SCREEN, 0.62, "", {}),
+    "nearly_orthogonal": ("nearly_orthogonal", SCREEN, 0.6, "", {}),
+    "single": ("single", SCREEN, 0.4, "", {}),
+    "more": ("toy_plane", (1600, 1500), 0.70, "m", {}),
+    "mnist": ("mnist", SCREEN, 0.60, "", {}),
+    "scale_100000": ("two_points", SCREEN, 0.50, "", {"#v-scale": "-100000"}),
+    "descent_over_flow": ("five_points", SCREEN, 0.75, "d", {"#v-step": "0.05"}),
+    "theorems": ("two_points", SCREEN, 0.70, "9", {"#v-scale": "-20000"}),
+    "dark": ("toy_plane", SCREEN, 0.55, "t", {}),
     "projector": ("five_points", (1920, 1080), 0.50, "p", {}),
     "phone": ("two_points", (390, 844), 0.60, "", {}),
-    "tour": ("two_points", DESK, None, "g", {}),
+    "story_alignment": ("two_points", SCREEN, None, "", {}),
+    "story_saddles": ("two_points", SCREEN, None, "", {}),
+    "story_sliding": ("two_points", SCREEN, None, "", {}),
+    "story_regimes": ("two_points", SCREEN, None, "", {}),
+    "story_scales": ("two_points", SCREEN, None, "", {}),
+    "story_rank": ("two_points", SCREEN, None, "", {}),
+    "story_single": ("two_points", SCREEN, None, "", {}),
+    "story_mnist": ("two_points", SCREEN, None, "", {}),
 }
 
 
@@ -46,16 +57,17 @@ def shoot(page, address: str, name: str) -> None:
     page.wait_for_timeout(300)
     page.wait_for_function(
         "() => { const s = reluflow.store; return s.run && !s.run.draft && reluflow.idle() && (s.recorded ||"
-        " (!s.judging && s.known)) && (!s.overlay || s.over); }",
+        " (!s.checking && (s.known || s.run.kind === 'single'))) && (!s.overlay || s.over); }",
         timeout=120_000,
     )
     if moment is not None:
         page.locator("#time").evaluate("(e, v) => { e.value = v; e.dispatchEvent(new Event('input')); }", moment)
     if name == "theorems":
         page.locator("#theorems details").first.evaluate("(e) => { e.open = true; }")
-    if name == "tour":
-        page.click("#tour-next")
-        page.wait_for_timeout(6000)
+    if name.startswith("story_"):
+        page.evaluate("(id) => reluflow.guide.start(id, 2)", name.removeprefix("story_"))
+        page.wait_for_function("() => reluflow.guide.telling()?.ready", timeout=60_000)
+        page.evaluate("() => reluflow.guide.finish()")
     page.wait_for_timeout(400)
     page.screenshot(path=OUT / f"{name}.png")
 

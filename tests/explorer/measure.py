@@ -67,7 +67,7 @@ def start():
 
 def ready(page):
     page.wait_for_function(
-        "() => reluflow.store.run && !reluflow.store.run.draft && reluflow.idle() && !reluflow.store.judging",
+        "() => reluflow.store.run && !reluflow.store.run.draft && reluflow.idle() && !reluflow.store.checking",
         timeout=60_000,
     )
 

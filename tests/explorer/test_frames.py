@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.explorer import frames, spec, wire
+from reluflow.explorer import encoding, frames, request
 from reluflow.explorer.presets import PRESETS
 
 TABLES = {p["name"]: p["experiment"] for p in PRESETS}
@@ -12,7 +12,7 @@ TABLES = {p["name"]: p["experiment"] for p in PRESETS}
 
 def solved(name, **init):
     tables = TABLES[name] | {"init": TABLES[name]["init"] | init}
-    return spec.experiment(tables).run()
+    return request.experiment(tables).run()
 
 
 @pytest.mark.parametrize("name", ["two_points", "toy_plane", "orthogonal"])
@@ -48,20 +48,20 @@ def test_no_step_between_frames_is_large_at_any_scale(name, log_scale):
 
 def test_every_time_has_a_place_on_the_clock_even_far_beyond_float64():
     tables = TABLES["two_angles"] | {"solve": {"log_t1": 2000.0}}
-    header, arrays = frames.picture(spec.experiment(tables).run())
+    header, arrays = frames.picture(request.experiment(tables).run())
     assert arrays["log_t"][-1] == pytest.approx(2000.0) and arrays["t"][-1] > 1e308
-    wire.encode(header, arrays)  # no infinity in the header
+    encoding.encode(header, arrays)  # no infinity in the header
 
 
 def test_what_is_sent_comes_back_the_same():
     header, arrays = frames.picture(solved("two_points", width=5))
-    again, same = wire.decode(wire.encode(header, arrays))
+    again, same = encoding.decode(encoding.encode(header, arrays))
     assert again == header and set(same) == set(arrays)
     for name, value in arrays.items():
         np.testing.assert_array_equal(same[name], value)
         assert same[name].dtype == value.dtype
     with pytest.raises(ValueError, match="RFX1"):
-        wire.decode(b"GIF89a" + bytes(50))
+        encoding.decode(b"GIF89a" + bytes(50))
 
 
 def test_the_plane_of_higher_dimensions_holds_both_class_sums():
@@ -83,9 +83,9 @@ def test_extremal_directions_are_those_of_the_limit():
 
 
 def test_a_draft_is_a_smaller_picture_of_the_same_run():
-    whole, _ = frames.picture(spec.experiment(TABLES["five_points"]).run())
-    draft, arrays = frames.picture(spec.experiment(TABLES["five_points"], draft=True).run(), draft=True)
-    assert draft["frames"] < whole["frames"] and draft["steps"] <= spec.DRAFT_STEPS
+    whole, _ = frames.picture(request.experiment(TABLES["five_points"]).run())
+    draft, arrays = frames.picture(request.experiment(TABLES["five_points"], draft=True).run(), draft=True)
+    assert draft["frames"] < whole["frames"] and draft["steps"] <= request.DRAFT_STEPS
     # The story is told: past the last saddle, whose loss is .0318, by a factor of ten.
     assert np.exp(arrays["log_loss"][-1]) < 0.00318
 
@@ -110,12 +110,49 @@ def test_extremal_directions_are_found_once_for_all_scales(monkeypatch):
     assert frames.targets(solved("five_points", seed=2).problem) == []
 
 
-def test_a_draft_follows_nothing_twice(monkeypatch):
-    sol = spec.experiment(TABLES["two_points"], draft=True).run()
-    monkeypatch.setattr(type(sol), "_replay", None)
+def test_a_draft_is_not_followed_a_second_time(monkeypatch):
+    sol = request.experiment(TABLES["two_points"], draft=True).run()
+    monkeypatch.setattr(type(sol), "moments", None)  # states between the run's own frames
     header, arrays = frames.picture(sol, draft=True)
     assert header["frames"] == len(sol.log_t) <= frames.DRAFT_FRAMES
     np.testing.assert_allclose(arrays["log_loss"], sol.log_loss, rtol=1e-12)
+
+
+@pytest.mark.parametrize("step", [0.01, 0.05])
+def test_frames_of_a_descent_are_close_together_where_it_turns(step):
+    tables = TABLES["toy_plane"] | {"method": {"kind": "descent", "step": step}, "solve": {"t1": 2000.0}}
+    sol = request.experiment(tables).run()
+    header, arrays = frames.picture(sol)
+    turn = np.arccos(np.clip(np.sum(arrays["dir"][:-1] * arrays["dir"][1:], axis=-1), -1, 1))
+    # Alignment takes 30 of 2000 units of time: frames even in t would turn by 60 degrees and more between two of them.
+    assert np.quantile(np.max(turn, axis=1), 0.9) < np.deg2rad(12)
+    assert np.max(np.diff(arrays["event"])) < 0.05
+    iterations = arrays["t"] / step
+    np.testing.assert_allclose(iterations, np.rint(iterations), atol=1e-6)
+    for k in np.linspace(0, header["frames"] - 1, 7).astype(int):
+        np.testing.assert_allclose(arrays["log_loss"][k], sol.log_loss_at(arrays["t"][k]), rtol=1e-10, atol=1e-12)
+
+
+def test_stable_ranks_and_margins_are_those_of_the_library():
+    for name in ("toy_plane", "two_points"):
+        sol = solved(name, width=12)
+        _, arrays = frames.picture(sol)
+        at = np.linspace(1, len(arrays["t"]) - 1, 6).astype(int)
+        t = arrays["t"][at]
+        for column, group in enumerate((None, "+", "-")):
+            np.testing.assert_allclose(arrays["rank"][at, column], rf.observe.stable_rank(sol, group, t=t), rtol=1e-5)
+        if name == "toy_plane":
+            least = np.min(arrays["margin"][at], axis=1)
+            np.testing.assert_allclose(least, rf.observe.normalised_margin(sol, t=t), rtol=1e-4, atol=1e-6)
+
+
+def test_a_compact_run_is_the_same_to_its_rounding():
+    header, arrays = frames.picture(solved("two_points", width=5))
+    raw = encoding.compact(header, arrays)
+    again, same = encoding.decode(raw)
+    assert again == header and len(raw) < 0.5 * len(encoding.encode(header, arrays))
+    for name, value in arrays.items():
+        np.testing.assert_allclose(same[name], value, rtol=1e-6, atol=2e-5 if name in encoding.ROUNDED else 1e-37)
 
 
 def test_no_line_of_the_page_is_longer_than_140_columns():

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 import reluflow as rf
 from reluflow.explorer import show
 from reluflow.explorer.serve import opening
@@ -13,13 +15,14 @@ def a_run():
 
 
 def test_a_shown_run_is_one_document_that_refers_to_nothing_outside():
-    shown = show(a_run())
+    shown = show(a_run(), checks=False)
     assert "sandbox" in shown._repr_html_() and "srcdoc" in shown._repr_html_()
     assert not re.search(r'(src|href)="(?!#)(https?:|/)', shown.html.split('id="files"')[0])
 
 
-def test_a_shown_run_plays_in_a_browser_without_a_server(chromium, tmp_path):
-    sol = a_run()
+def test_a_shown_run_plays_in_a_browser_without_a_server_with_its_own_story_norm_and_verdicts(chromium, tmp_path):
+    problem = rf.Problem(rf.data.five_points(), rf.init.balanced(20, 2, log_scale=-12.0, seed=1))
+    sol = rf.solve(problem, rf.Flow(rtol=1e-8))
     (tmp_path / "run.html").write_text(show(sol).html, encoding="utf-8")
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     try:
@@ -32,7 +35,35 @@ def test_a_shown_run_plays_in_a_browser_without_a_server(chromium, tmp_path):
         page.wait_for_function("() => reluflow.store.index === reluflow.store.run.F - 1")
         page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         assert page.text_content('[data-key="loss"]') == f"{sol.loss[-1]:.6g}"
-        assert page.evaluate("() => reluflow.store.phases.length") == len(sol.phases())
+        phases = sol.phases()
+        assert page.evaluate("() => reluflow.store.phases.length") == len(phases)
+        assert page.evaluate("() => reluflow.store.norm.least") == pytest.approx(rf.bias.min_norm(problem.data).value)
+        reports = page.evaluate("() => reluflow.store.reports.filter((r) => r.claims)")
+        for report in reports[:5]:
+            assert [c["verdict"] for c in report["claims"]] == [c.verdict for c in rf.check(report["name"], sol).claims]
+        assert len(reports) > 10
+        # The story is that of this run.
+        page.click("#tour")
+        page.click('[data-story="own"]')
+        titles, texts = [], []
+        for _ in phases:
+            titles.append(page.text_content("#guide h2"))
+            texts.append(page.text_content("#guide .text"))
+            page.click("#story-next")
+        names = {"alignment": "Alignment", "growth": "Growth", "plateau": "Saddle", "convergence": "Convergence"}
+        assert titles == [names[p.kind] for p in phases]
+        assert f"{len(phases[1].neurons)} neurons grow" in texts[1]
+        # A link to a file holds the moment: the run is in the file.
+        page.evaluate(
+            "() => { const e = document.getElementById('time'); e.value = 0.5; e.dispatchEvent(new Event('input')); }"
+        )
+        page.click("#share")
+        page.wait_for_function("() => location.hash.startsWith('#s=')")
+        index, address = page.evaluate("() => [reluflow.store.index, location.href]")
+        page.goto("about:blank")
+        page.goto(address)
+        page.wait_for_function("() => globalThis.reluflow?.store.run && globalThis.painted")
+        assert page.evaluate("() => reluflow.store.index") == pytest.approx(index, abs=1e-3)
         assert complaints == []
     finally:
         context.close()

@@ -1,14 +1,11 @@
 """The flow at scales down to e^-100000: times by formula, the same limit, and regimes that nobody can see."""
 
-import time
-
 import numpy as np
 import pytest
 from support import orthogonal, problems
 
 import reluflow as rf
-from reluflow import flow
-from reluflow.kernels import control as kn
+from reluflow.drive import exact as flow
 
 SCALES = [-14.0, -100.0, -1000.0, -10000.0, -100000.0]
 
@@ -47,19 +44,6 @@ def test_two_points_escape_when_the_formula_says(log_scale):
 def test_steps_do_not_grow_with_the_log_of_the_scale():
     steps = [rf.solve(two_points(s)).stats.steps for s in (-14.0, -1000.0, -100000.0)]
     assert max(steps) < 2 * steps[0]
-
-
-@pytest.mark.exhaustive
-def test_e_to_the_minus_100000_costs_less_than_three_times_e_to_the_minus_14():
-    def cost(log_scale):
-        seconds = []
-        for _ in range(6):
-            began = time.perf_counter()
-            rf.solve(two_points(log_scale))
-            seconds.append(time.perf_counter() - began)
-        return np.median(seconds[1:])
-
-    assert cost(-100000.0) < 3 * cost(-14.0)
 
 
 def five_points(log_scale):
@@ -150,7 +134,7 @@ def test_theorem_1_at_its_own_scale_goes_through_both_drops_of_the_loss(n, mu, s
     rates = [np.linalg.norm((data.y * s > 0) @ data.x) for s in (1.0, -1.0)]
     np.testing.assert_allclose([t.rate for t in limit.early.targets], sorted(rates, reverse=True), rtol=1e-12)
     sol = rf.solve(problem, t1=-log_eps / min(rates) + 20.0)
-    assert sol.stats.seconds < 5.0
+    assert sol.stats.steps + sol.stats.rejected < 3000
     assert sol.outcome is rf.Outcome.REACHED
     # Margins leave 0 when the fastest neurons of their class arrive, log(1/eps) / rate up to a time of order 1.
     for s, rate in zip((1.0, -1.0), rates, strict=True):
@@ -168,7 +152,7 @@ def coupled_only(monkeypatch):
 
     def init(self, *args, **kwargs):
         plain(self, *args, **kwargs)
-        self.ci[kn.WAIT] = 2**62
+        self.run.wait = 2**62
 
     monkeypatch.setattr(flow.Machine, "__init__", init)
 
@@ -221,7 +205,6 @@ def test_a_neuron_in_a_jump_does_not_spin_on_a_surface():
     y = np.maximum(x @ teacher.T, 0.0) @ rng.normal(size=6) / 30
     init = rf.init.balanced(20, 80, log_scale=-46.0, seed=0)
     problem = rf.Problem(rf.Data(x, y), rf.Params(init.w[15:16], init.a[15:16], log_scale=-46.0))
-    rf.solve(problem, t1=0.1)
     sol = rf.solve(problem, t1=10.0)
     assert len(sol.events) == 14
-    assert sol.stats.seconds < 2.0  # 3 ms; it was seconds
+    assert sol.stats.fields < 5000

@@ -1,19 +1,21 @@
-"""`Flow(events="stepped")`: against the exact engine, against descent, and what it says when it must not be used."""
+"""`SteppedFlow`: against the exact engine, against descent, and what it says when it must not be used."""
 
 import os
+import time
 
 import numpy as np
 import pytest
+from support.counted import Clock
 from support.problems import random_balanced, random_unbalanced
 
 import reluflow as rf
-from reluflow import stepped
+from reluflow.drive import stepped
 
 RTOLS = (1e-3, 1e-4, 1e-5)
 
 
 def steps(rtol):
-    return rf.Flow(rtol=rtol, events="stepped")
+    return rf.SteppedFlow(rtol=rtol)
 
 
 def gap(found, exact):
@@ -66,7 +68,7 @@ def test_smooth_steps_are_of_order_five():
     problem = rf.Problem(rf.Data([[1.0]], [1.0]), rf.Params([[1.0]], [1.0], log_scale=-1.0))
     machine, counts, found = stepped.Machine(problem, 1e-3, 2.0), np.array([16, 32, 64]), []
     for count in counts:
-        y, h = machine.st.y, 2.0 / count
+        y, h = machine.y, 2.0 / count
         for k in range(count):
             y = machine.stages(k * h, y, machine._end(k * h, y), h)[0]
         found.append(machine.outputs(y)[0][0])
@@ -146,8 +148,8 @@ def test_an_unbalanced_row_keeps_its_invariant():
 
 def test_stepping_is_never_chosen_silently(monkeypatch):
     problem = rf.Problem(rf.data.random_points(30, 4, seed=0), rf.init.balanced(5, 4, seed=0))
-    monkeypatch.setattr("reluflow.flow.EXACT_MOST", 29)
-    with pytest.raises(ValueError, match=r'at most 29 data, got 30: .*events="stepped"'):
+    monkeypatch.setattr("reluflow.drive.exact.EXACT_MOST", 29)
+    with pytest.raises(ValueError, match=r"at most 29 data, got 30: .*rf.SteppedFlow"):
         rf.solve(problem, t1=1.0)
     assert rf.solve(problem, steps(1e-3), t1=1.0).outcome.success
 
@@ -160,21 +162,23 @@ def test_what_a_stepped_run_cannot_do_is_a_sentence():
         rf.Flow(events="steped")
 
 
-def test_limits_progress_and_interruption():
+def test_limits_progress_and_interruption(monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", Clock())
     problem = rf.Problem(rf.data.random_points(40, 5, seed=0), rf.init.balanced(20, 5, log_scale=-2.0, seed=0))
     limited = rf.solve(problem, steps(1e-5), t1=50.0, limits=rf.Limits(steps=30), throw=False)
     assert limited.outcome is rf.Outcome.STEP_LIMIT and 0 < limited.t[-1] < 50.0
-    with pytest.raises(rf.SolveError, match="limit of seconds"):
-        rf.solve(problem, steps(1e-5), t1=1e6, limits=rf.Limits(seconds=0.05))
+    with pytest.raises(rf.SolveError, match="time limit"):
+        rf.solve(problem, steps(1e-5), t1=1e6, limits=rf.Limits(seconds=5.0))
     seen = []
 
     def stop(progress):
         seen.append(progress)
-        raise KeyboardInterrupt
+        if len(seen) == 20:
+            raise KeyboardInterrupt
 
     sol = rf.solve(problem, steps(1e-5), t1=1e6, progress=stop)
     assert sol.outcome is rf.Outcome.INTERRUPTED and len(sol.t) > 1 and np.all(np.isfinite(sol.loss))
-    assert 0 < seen[0].fraction < 1 and seen[0].steps > 0
+    assert 0 < seen[-1].fraction < 1 and seen[-1].steps > 0
 
 
 @pytest.mark.skipif(not os.environ.get("RELUFLOW_DATA"), reason="MNIST is not here")

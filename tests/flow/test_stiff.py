@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.kernels import stiff
+from reluflow.engine import implicit as stiff
 
 RTOL = 1e-8
 

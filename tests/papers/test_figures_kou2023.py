@@ -183,7 +183,7 @@ class _Stops:
 
 
 def test_quick_figures_share_their_runs_and_progress_covers_all_batches(protocol):
-    from reluflow.flow import Progress
+    from reluflow.drive.loop import Progress
     from reluflow.papers import _figures
 
     told = []

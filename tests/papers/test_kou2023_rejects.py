@@ -1,6 +1,6 @@
 """Every check of Kou et al. is shown something it must reject."""
 
-import copy
+import dataclasses
 
 import numpy as np
 import pytest
@@ -11,18 +11,11 @@ from reluflow.papers.kou2023 import _standard as standard
 
 def tampered(sol, change):
     """A copy of a run whose weights at the frames are change(w), w being (frames, width, dim)."""
-    clock, y, code = sol._frames
-    m, r = sol._machine.m, sol._machine.r
-    basis = sol._machine.coords
-    assert basis.perp is None or not np.any(basis.perp)
-    y = y.copy()
-    w = y[:, : m * r].reshape(len(y), m, r).copy()
-    y[:, : m * r] = change(w).reshape(len(y), m * r)
-    new = copy.copy(sol)
-    for name in ("log_t", "t", "_looked", "outputs", "log_norm"):
-        new.__dict__.pop(name, None)
-    new._frames = (clock, y, code)
-    return new
+    frames = sol.recording.frames
+    y = frames.y.copy()
+    q = sol.replay.split(y)[0].copy()
+    y[:, : q[0].size] = change(q).reshape(len(y), -1)
+    return rf.Solution(dataclasses.replace(sol.recording, frames=frames._replace(y=y)), sol.replay)
 
 
 def moved(factor, frames=slice(-1, None), neurons=slice(None)):

@@ -1,12 +1,12 @@
 """Standard runs of Boursier et al. and trajectories that break what is claimed of them. Written for tests alone."""
 
-import copy
+import dataclasses
 
 import numpy as np
 
 import reluflow as rf
 from reluflow.papers.boursier2022._standard import SUBJECTS
-from reluflow.solution import Solution
+from reluflow.replay import Replay
 
 TWO, ORTHONORMAL = "two points, 1e-60", "orthonormal, 1e-60"
 
@@ -31,27 +31,24 @@ def claim(report, text):
 
 def mislabelled(name=TWO, y=(2.0, -2.0)):
     """A run shown as that of other labels: a trajectory that is no flow of its problem."""
-    broken = copy.copy(subject(name))
-    for kept in ("_boursier2022", "_observed"):
-        vars(broken).pop(kept, None)
-    x = broken.problem.data.x
-    broken.problem = rf.Problem(rf.Data(x, np.array(y)), broken.problem.init)
-    return broken
+    sol = subject(name)
+    problem = rf.Problem(rf.Data(sol.problem.data.x, np.array(y)), sol.problem.init)
+    return rf.Solution(dataclasses.replace(sol.recording, problem=problem), sol.replay)
 
 
 def shrunk(name=TWO, by=40.0):
     """A run whose neurons are all e^-`by` smaller than they were."""
 
-    class Shrunk(Solution):
-        def _split(self, y):
-            q, b, c = super()._split(y)
+    class Shrunk(Replay):
+        def __init__(self, of):
+            vars(self).update(vars(of))
+
+        def split(self, y):
+            q, b, c = super().split(y)
             return q, b, c - by
 
-    broken = copy.copy(subject(name))
-    for kept in ("_boursier2022", "_observed", "_looked", "log_norm"):
-        vars(broken).pop(kept, None)
-    broken.__class__ = Shrunk
-    return broken
+    sol = subject(name)
+    return rf.Solution(sol.recording, Shrunk(sol.replay))
 
 
 def five_points_flow(log_scale=-14.0, t1=200.0):

@@ -1,58 +1,13 @@
 """Plain descent on (w, a) with literal masks, and its extrapolation to step 0. Shares nothing with the engine."""
 
-import numba
 import numpy as np
 
-
-@numba.njit(cache=True)
-def plain_descent(x, y, w, a, loss, weight, slope, both, h, steps, every):
-    m, d = w.shape
-    n = x.shape[0]
-    out = np.empty((steps // every + 1, n))
-    f, g = np.empty(n), np.empty(n)
-    D = np.empty(d)
-    for k in range(steps + 1):
-        f[:] = 0.0
-        for j in range(m):
-            for i in range(n):
-                u = 0.0
-                for p in range(d):
-                    u += w[j, p] * x[i, p]
-                f[i] += a[j] * (u if u > 0 else slope * u)
-        if k % every == 0:
-            out[k // every] = f
-        for i in range(n):
-            z = y[i] * f[i]
-            if loss == 0:
-                g[i] = weight * (y[i] - f[i])
-            elif loss == 1:
-                g[i] = weight * y[i] / (1 + np.exp(z))
-            elif loss == 2:
-                g[i] = 2 * weight * y[i] / (1 + np.exp(z))
-            else:
-                g[i] = weight * y[i] * np.exp(-z)
-        for j in range(m):
-            D[:] = 0.0
-            for i in range(n):
-                u = 0.0
-                for p in range(d):
-                    u += w[j, p] * x[i, p]
-                mask = 1.0 if u > 0 else slope
-                for p in range(d):
-                    D[p] += mask * g[i] * x[i, p]
-            grow = 0.0
-            for p in range(d):
-                grow += D[p] * w[j, p]
-            for p in range(d):
-                w[j, p] += h * a[j] * D[p]
-            if both:
-                a[j] += h * grow
-    return out
+from support.hand import NAMES, plain_descent
 
 
 def outputs(problem, t1: float, steps: int, frames: int = 8) -> np.ndarray:
     w, a = problem.init.arrays()
-    code = ("square", "logistic", "logistic2", "exponential").index(problem.loss)
+    code = NAMES.index(problem.loss)
     return plain_descent(
         np.array(problem.data.x),
         np.array(problem.data.y),

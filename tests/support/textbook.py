@@ -2,14 +2,7 @@
 
 import numpy as np
 
-
-def drive(loss, y, f, weight):
-    """-dL/df_i."""
-    if loss == "square":
-        return weight * (y - f)
-    if loss == "exponential":
-        return weight * y * np.exp(-y * f)
-    return weight * (2.0 if loss == "logistic2" else 1.0) * y / (1.0 + np.exp(y * f))
+from support.hand import forces
 
 
 def descend(problem, step, iterations, batches=None):
@@ -24,7 +17,7 @@ def descend(problem, step, iterations, batches=None):
         mask = np.where(u > 0, 1.0, np.where(u < 0, slope, at_zero))
         f = a @ (mask * u)
         weight = 1.0 / len(rows) if problem.reduction == "mean" else 1.0
-        D = (mask * drive(problem.loss, yb, f, weight)) @ xb
+        D = (mask * weight * forces(problem.loss, yb, f)) @ xb
         w, a = w + step * a[:, None] * D, (a + step * np.sum(w * D, axis=1) if problem.train == "both" else a)
     return w, a
 

@@ -60,8 +60,8 @@ def test_draws_are_those_of_the_documented_stream():
         (({"init.seed": [1, 1]},), "`init.seed` must have each value once in a grid, got 1 again"),
         (({"init.seed": [1], "init.width": [1, 2]}, "list"), "Lists must be equally long"),
         (({"init.seed": [1, 2]}, "grd"), "`design` must be one of .* did you mean `grid`?"),
-        (({"init.seed": [1, 2]}, "latin"), "`points` must be given for a latin design"),
-        (({"init.seed": [1, 2]}, "grid", 5), "`points` must be left out"),
+        (({"init.seed": [1, 2]}, "latin"), "`points` is required for a latin design"),
+        (({"init.seed": [1, 2]}, "grid", 5), "`points` must be omitted"),
     ],
 )
 def test_what_is_no_design_is_refused_in_one_sentence(arguments, sentence):

@@ -24,7 +24,7 @@ def scheduler():
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
     yield json.loads(process.stdout.readline())["address"]
     process.stdin.close()
-    process.wait(timeout=30)
+    process.wait(timeout=300)
     process.stdout.close()
 
 
@@ -41,8 +41,8 @@ def test_a_scheduler_in_another_process_serves_the_same_sweep_by_address(schedul
 
 
 def test_a_hundredth_of_poisoned_points_are_named_and_cost_nothing_else(scheduler):
-    # NaN data, an impossible tolerance, an endless run: 3 of 300 points. Seed 0 switches at a boundary all the time, so
-    # descent cannot leap: with step 1e-9 a second gets it to t = 2.6 of 60, and 1e-12 is a thousand times as far.
+    # NaN data, an impossible tolerance, a run of 6e13 iterations: 3 of 300 points. Seed 0 switches at a boundary all
+    # the time, so descent cannot leap, and meets its limit of steps.
     n, step = 300, 0.5
     over = {
         "init.seed": [0 if k == 141 else k for k in range(n)],
@@ -51,11 +51,11 @@ def test_a_hundredth_of_poisoned_points_are_named_and_cost_nothing_else(schedule
         "method.rtol": [1e-30 if k == 222 else None for k in range(n)],
         "method.step": [None if k == 222 else 1e-12 if k == 141 else step for k in range(n)],
     }
-    run = experiment(method__kind="descent", method__step=step, init__log_scale=-1.0)
-    ds = sweep(run, over, ["final.log_loss"], design="list", scheduler=scheduler, seconds=1.0)
+    run = experiment(method__kind="descent", method__step=step, init__log_scale=-1.0, solve__limits__steps=100_000)
+    ds = sweep(run, over, ["final.log_loss"], design="list", scheduler=scheduler)
     assert np.flatnonzero(ds["failed"]).tolist() == [40, 141, 222]
     assert "`data.y3` must hold finite numbers, got nan" in str(ds["reason"].values[40])
-    assert "met its limit of seconds" in str(ds["reason"].values[141])
+    assert "step limit" in str(ds["reason"].values[141])
     assert "`rtol` must be in [1e-13, 1e-2], got 1e-30" in str(ds["reason"].values[222])
     good = ds.isel(point=~ds["failed"].values)
     assert set(good["outcome"].values) <= {"reached", "stationary"}
@@ -89,12 +89,10 @@ with point._budget(0.3, None):
 
 
 def test_compiled_code_that_holds_the_interpreter_is_ended_with_its_process():
-    began = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", HUNG], check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", HUNG], check=False, timeout=600)
     assert done.returncode == 1
-    assert time.perf_counter() - began < 30
-    quick = HUNG.replace("64", "4")
-    assert subprocess.run([sys.executable, "-c", quick], check=False, timeout=60).returncode == 0
+    quick = HUNG.replace("64", "4").replace("0.3", "300")
+    assert subprocess.run([sys.executable, "-c", quick], check=False, timeout=600).returncode == 0
 
 
 @pytest.mark.exhaustive
@@ -107,7 +105,7 @@ def test_a_point_that_no_limit_can_stop_is_ended_with_its_worker(tmp_path, monke
     monkeypatch.syspath_prepend(tmp_path)
     ds = sweep(experiment(), {"init.seed": range(3)}, ["endless:quantity"], workers=2, seconds=1.0)
     assert ds["failed"].values.tolist() == [True, False, False]
-    assert "not done long after its 1 s" in str(ds["reason"].values[0])
+    assert "not finished long after its limit of 1 s" in str(ds["reason"].values[0])
 
 
 # Signals --------------------------------------------------------------------------------------------------------------

@@ -1,13 +1,17 @@
 """What a sweep leaves on disk, and what it makes of what is there."""
 
+import dataclasses
 import errno
 import json
 import os
+import time
 
 import numpy as np
 import pytest
+from support.counted import Clock
 from support.sweeps import assert_same, experiment
 
+import reluflow as rf
 from reluflow.outcome import Outcome
 from reluflow.sweep import driver, folder, load, sweep
 from reluflow.sweep.design import Design
@@ -42,7 +46,7 @@ def test_a_resumed_sweep_equals_one_that_was_never_interrupted(tmp_path, referen
     assert "Ctrl-C" in half.attrs["interrupted"]
     waiting = half["outcome"].values == "waiting"
     assert 0 < waiting.sum() < 6
-    assert set(half["reason"].values[waiting]) == {"It was not computed yet: resume the sweep."}
+    assert set(half["reason"].values[waiting]) == {"Not computed yet: resume the sweep."}
     assert_same(load(store), half)
     whole = sweep(experiment(), OVER, KEEP, workers=0, store=store, resume=True)
     assert_same(whole, reference)
@@ -59,7 +63,7 @@ def test_a_point_that_ctrl_c_cut_short_is_no_result(tmp_path, reference, monkeyp
         nonlocal count
         sol, count = real(self, progress), count + 1
         if count == 3:
-            sol.outcome = Outcome.INTERRUPTED
+            sol = rf.Solution(dataclasses.replace(sol.recording, outcome=Outcome.INTERRUPTED), sol.replay)
         return sol
 
     monkeypatch.setattr(module.Experiment, "run", run)
@@ -77,7 +81,7 @@ def test_a_sweep_killed_before_it_said_what_it_is_starts_again(tmp_path, referen
     assert not list((tmp_path / "s").glob(".*.part"))
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "notes.txt").write_text("")
-    with pytest.raises(FileExistsError, match="got something there: choose another folder"):
+    with pytest.raises(FileExistsError, match="already exists: choose another folder"):
         sweep(experiment(), OVER, KEEP, workers=0, store=tmp_path / "foreign", resume=True)
     assert [p.name for p in (tmp_path / "foreign").iterdir()] == ["notes.txt"]
 
@@ -91,7 +95,7 @@ def test_a_sweep_that_another_began_and_ended_meanwhile_is_looked_at_again(tmp_p
         lock(self)
 
     monkeypatch.setattr(folder.Folder, "lock", late)
-    with pytest.raises(ValueError, match="must hold this sweep to be resumed, got one with `over"):
+    with pytest.raises(ValueError, match="holds another sweep, with `over"):
         sweep(experiment(), OVER, KEEP, workers=0, store=tmp_path / "s")
 
 
@@ -137,7 +141,7 @@ def test_an_existing_sweep_is_gone_on_with_only_when_asked(tmp_path):
         sweep(experiment(), OVER, KEEP, workers=0, store=store)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("mine")
-    with pytest.raises(FileExistsError, match="got something there"):
+    with pytest.raises(FileExistsError, match="already exists"):
         sweep(experiment(), OVER, KEEP, workers=0, store=tmp_path / "other", resume=True)
 
 
@@ -148,7 +152,7 @@ def test_a_damaged_task_is_named_and_computed_again(tmp_path, reference):
     content = bytearray(victim.read_bytes())
     content[len(content) // 2] ^= 0xFF
     victim.write_bytes(content)
-    with pytest.raises(ValueError, match=f"{victim.name}` must be whole, got it damaged"):
+    with pytest.raises(ValueError, match=f"{victim.name}` is damaged"):
         load(store)
     assert_same(sweep(experiment(), OVER, KEEP, workers=0, store=store, resume=True), reference)
     assert_same(load(store), reference)
@@ -176,7 +180,7 @@ def test_a_full_disk_stops_nothing_and_the_rest_is_written_when_there_is_room(tm
     monkeypatch.setattr(folder.Folder, "_put", full)
     ds = sweep(experiment(), OVER, KEEP, workers=0, store=store, progress=seen.append)
     assert (
-        ds.attrs["unsaved"] == "6 points could not be written (no space left on device): free some room, then resume."
+        ds.attrs["unsaved"] == "6 points could not be written (no space left on device): free disk space, then resume."
     )
     assert seen[-1].unsaved == 6
     del ds.attrs["unsaved"]
@@ -218,11 +222,13 @@ def test_a_real_full_disk_leaves_no_part_of_a_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_failed_points_are_tried_again_only_when_asked(tmp_path):
+def test_failed_points_are_tried_again_only_when_asked(tmp_path, monkeypatch):
     store = tmp_path / "s"
     slow = experiment(method__kind="descent", method__step=1e-4, solve__t1=60.0, init__log_scale=0.0)
     over = {"init.seed": [0, 1]}
-    first = sweep(slow, over, KEEP, workers=0, store=store, seconds=1e-4)
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "perf_counter", Clock())
+        first = sweep(slow, over, KEEP, workers=0, store=store, seconds=0.5)
     assert first["failed"].all()
     resumed = sweep(slow, over, KEEP, workers=0, store=store, resume=True)
     assert resumed["failed"].all()
@@ -236,7 +242,7 @@ def test_two_sweeps_do_not_write_into_one_folder(tmp_path):
     about = folder.describe(experiment(), Design(OVER), KEEP)
     one, other = folder.Folder(store), folder.Folder(store)
     one.begin(about, resume=False)
-    with pytest.raises(BlockingIOError, match="one sweep at a time"):
+    with pytest.raises(BlockingIOError, match="only one sweep at a time"):
         other.begin(about, resume=True)
     one.close()
     other.begin(about, resume=True)
@@ -256,8 +262,8 @@ def test_files_hold_no_pickles(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (None, "got no `experiment.json`"),
-        ("{", "got it damaged"),
+        (None, "no `experiment.json` in it"),
+        ("{", "is damaged"),
         ('{"reluflow": {"format": 9}}', "must have format 1"),
     ],
 )

@@ -80,7 +80,7 @@ def test_a_picture_chooses_curves_maps_paths_or_dots(ds):
     random = sweep(experiment(), {"init.log_scale": [-6.0, -2.0]}, ["final.log_moved"], design="random", points=5,
                    workers=0)  # fmt: skip
     assert len(picture(random).axes[0].collections[0].get_offsets()) == 5
-    with pytest.raises(ValueError, match=r"`nothing` must be a number that the sweep kept.* there is final\.log_moved"):
+    with pytest.raises(ValueError, match=r"`nothing` is not a number kept by the sweep: choose from final\.log_moved"):
         picture(ds, ["nothing"])
 
 

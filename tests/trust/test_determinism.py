@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
+from support.counted import Clock
 from support.sweeps import assert_same
 from tests.trust.regimes import digest, runs, solved
 
@@ -42,34 +42,28 @@ def test_a_run_has_the_same_bits_in_another_process_again_and_after_a_save(name,
     assert digest(sol) == digests[name], "looking at a run does not change it"
 
 
-def test_a_digest_notices_one_bit():
-    sol = solved("coupled")
-    before = digest(sol, dense=False)
-    sol._checkpoints[1][-1, 0] = np.nextafter(sol._checkpoints[1][-1, 0], np.inf)
-    assert digest(sol, dense=False) != before
+def test_a_digest_notices_a_tolerance_changed_in_its_last_digit():
+    before = digest(solved("coupled"))
+    assert digest(solved("coupled")) == before
     problem, method, more, _ = runs()["coupled"]
     assert digest(rf.solve(problem, rf.Flow(method.rtol * (1 + 1e-15)), **more)) != before
 
 
-class Clock:
-    """Runs so many times as fast as the true one, or in leaps of up to two minutes."""
-
-    def __init__(self, speed: float | None):
-        self.plain, self.speed, self.count = time.perf_counter, speed, 0
-        self.began = self.plain()
+class Uneven(Clock):
+    """Leaps of up to two minutes, and none at all."""
 
     def __call__(self) -> float:
-        self.count += 1
-        now = self.plain()
-        if self.speed is None:
-            return now + 120.0 * (self.count - 1 / (1 + self.count * 7919 % 13))
-        return self.began + (now - self.began) * self.speed + 1e-12 * self.count
+        now = super().__call__()
+        return now + 120.0 * (self.readings - 1 / (1 + self.readings * 7919 % 13))
 
 
-@pytest.mark.parametrize("speed", [1e-3, 1e3, None])
+CLOCKS = {"fast": Clock(1e-9), "medium": Clock(1e-3), "slow": Clock(1.0), "uneven": Uneven()}
+
+
+@pytest.mark.parametrize("speed", CLOCKS)
 def test_how_fast_the_machine_is_does_not_show_in_a_run(speed, digests, monkeypatch):
     # Bursts are sized by the clock; where they end must make no difference.
-    monkeypatch.setattr(time, "perf_counter", Clock(speed))
+    monkeypatch.setattr(time, "perf_counter", CLOCKS[speed])
     for name in NAMES:
         assert digest(solved(name)) == digests[name], name
 

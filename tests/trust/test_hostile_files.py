@@ -1,10 +1,10 @@
 """Hostile files: whatever they hold, they are read right or refused in a sentence; nothing outside them is touched."""
 
-import time
 import zipfile
 
 import numpy as np
 import pytest
+from support.counted import all_calls
 from trust import cases_npz
 from trust.hostile import _judged, clean, fuzzed
 
@@ -70,7 +70,7 @@ def test_a_number_that_is_not_finite_is_refused_where_the_file_is_read(bad):
     ("text", "said"),
     [
         (TWO.format("10_000_000_000"), r"line 5: `init\.width` must take at most 268435456 numbers"),
-        (TWO.format("9" * 5000), r"this must be TOML, got an endless number"),
+        (TWO.format("9" * 5000), r"this must be TOML, got a number with too many digits"),
         (
             TWO.format("0x" + "f" * 5000),
             r"line 5: `init\.width` must hold numbers below 2\^256, got a whole number of 20000 bits",
@@ -79,9 +79,9 @@ def test_a_number_that_is_not_finite_is_refused_where_the_file_is_read(bad):
             TWO.format("1979-05-27"),
             r"line 5: `init\.width` must hold numbers, texts, lists or tables, got datetime\.date",
         ),
-        (TWO.format("[" * 30 + "]" * 30), r"line 5: `init\.width` must be nested at most 24 deep"),
-        (TWO.format("[" * 5000 + "]" * 5000), r"this must be TOML, got lists or tables in one another without end"),
-        ("[" + "a." * 50 + "b]\n", r"must be nested at most 24 deep"),
+        (TWO.format("[" * 30 + "]" * 30), r"line 5: `init\.width` is nested more than 24 levels deep"),
+        (TWO.format("[" * 5000 + "]" * 5000), r"this must be TOML, got lists or tables nested too deeply"),
+        ("[" + "a." * 50 + "b]\n", r"is nested more than 24 levels deep"),
         ("[" + "a." * 5000 + "b]\n", r"a dotted key must have at most 100 parts"),
         ("a." * 100_000 + "b = 1\n", r"a dotted key must have at most 100 parts"),
         (
@@ -93,10 +93,11 @@ def test_a_number_that_is_not_finite_is_refused_where_the_file_is_read(bad):
     ],
 )
 def test_absurd_experiments_are_refused_at_once(text, said):
-    began = time.perf_counter()
-    with pytest.raises(ExperimentError, match=said):
-        Experiment.parse(text, name="a.toml")
-    assert time.perf_counter() - began < 2.0
+    def parse():
+        with pytest.raises(ExperimentError, match=said):
+            Experiment.parse(text, name="a.toml")
+
+    assert all_calls(parse) < 2_000_000  # about a second's worth
 
 
 def test_what_a_file_holds_cannot_control_a_terminal(tmp_path):
@@ -128,5 +129,5 @@ def test_a_bomb_is_refused_before_it_unpacks(tmp_path):
 def test_a_header_that_promises_more_than_the_member_holds_is_refused(tmp_path):
     huge = cases_npz.headed("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000), }\n")
     (tmp_path / "a.npz").write_bytes(cases_npz.archive([("x.npy", huge), ("y.npy", cases_npz.npy(cases_npz.Y))]))
-    with pytest.raises(ValueError, match=r"`x` in .* must be a whole array of plain numbers, got damage"):
+    with pytest.raises(ValueError, match=r"`x` in .* must be a complete array of plain numbers, got damage"):
         rf.data.from_npz(tmp_path / "a.npz")

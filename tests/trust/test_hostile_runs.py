@@ -67,7 +67,7 @@ def test_a_manifest_names_nothing_outside_the_folder(run):
     shutil.copytree(run / "data", run.parent / "outside" / "data")
     for name in ("../outside/data/x", "/etc/passwd", "data/../data/x"):
         changed(run, manifest={**manifest, name: manifest["data/x"]})
-        refused(run, "got an odd array")
+        refused(run, "got an unknown array")
 
 
 def test_a_link_is_not_followed_even_to_the_same_bytes(run):
@@ -115,7 +115,7 @@ def test_many_small_chunks_are_refused(run):
         ("checkpoints/clock", lambda v: v[::-1].copy(), "times out of order"),
         ("coordinates/basis", lambda v: v[:1] * 0.5, "another basis"),
         ("init/w", lambda v: np.full_like(v, np.nan), r"parts that do not fit \(`w` must be finite"),
-        ("control/end", lambda v: -v, "an odd end"),
+        ("control/end", lambda v: -v, "an invalid end"),
     ],
 )
 def test_states_that_kernels_would_trust_must_fit_the_problem(run, name, change, text):

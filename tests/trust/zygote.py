@@ -1,14 +1,20 @@
 """`python zygote.py`: imports everything once, then forks a process for each command it is sent.
 
-A line of input is JSON: a list of {"argv", "cwd", "out", "limit", "clock"}; each is `reluflow ARGV` in a process of its
-own, its output in the file `out`. It answers with the list of process ids, and when all have ended with the list of
-their statuses (negative: the signal that ended it). `limit` bounds resources by name, `clock` makes clocks jump.
+A line of input is JSON: a list of {"argv", "cwd", "out", "limit", "clock", "signal"}; each is `reluflow ARGV` in a
+process of its own, its output in the file `out`. It answers with the list of process ids, and when all have ended with
+the list of their statuses (negative: the signal that ended it). `limit` bounds resources by name, `clock` makes clocks
+jump, `signal` is [number, at]: the process gets it at so many function calls (0: it only counts them, in `out`.calls).
 """
 
 import json
 import os
 import signal
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `support`
+
+from support.counted import counted_calls
 
 
 def jumping(seed: int) -> None:
@@ -49,13 +55,17 @@ def child(command: dict) -> None:
     if command.get("clock") is not None:
         jumping(command["clock"])
     code = 0
+    number, at = command.get("signal", (signal.SIGINT, 0))
     try:
-        reluflow.cli.main(command["argv"])
+        with counted_calls(at, number) as calls:
+            reluflow.cli.main(command["argv"])
     except SystemExit as left:
         code = int(left.code or 0)
     except KeyboardInterrupt:  # outside the command, where the interpreter itself would end
         code = 130
     finally:
+        if "signal" in command and at == 0:
+            Path(command["out"] + ".calls").write_text(str(calls[0]))
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

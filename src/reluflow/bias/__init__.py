@@ -1,4 +1,4 @@
-"""What the limit of training is compared with: minimum norm, maximum margin, kernel, extremal directions.
+"""Implicit bias: minimum norm, maximum margin, kernel and extremal directions, to compare with the limit of training.
 
 Each is imported when first used, so that the convex solver is loaded only where it is needed.
 """

@@ -1,4 +1,4 @@
-r"""Every resting direction of a neuron under a constant drive, from every face of the arrangement <w, x_i> = 0.
+r"""All stationary directions of a neuron under a constant residual, from every face of the arrangement <w, x_i> = 0.
 
 A face is a cell of a flat, the set of w on the surfaces of some data T. There the pull D is the cell's pull projected
 on the flat, provided bits of T in [slope, 1] cancel the rest, and w = D/|D| or -D/|D| rests if it is in the face.
@@ -13,7 +13,7 @@ from math import comb
 import numpy as np
 
 from reluflow.bias.patterns import cells, flat_basis, most_cells, span
-from reluflow.kernels.pack import surfaces
+from reluflow.engine.pack import surfaces
 
 TOUCH = 1e-10  # |cos(w, x_i)| below which w is on the surface of x_i
 
@@ -74,7 +74,7 @@ def all_faces(x: np.ndarray, g: np.ndarray, slope: float) -> list[Direction]:
             inside = z @ flat.T
             size = np.linalg.norm(inside, axis=1)
             closure = tuple(np.flatnonzero(size < 1e-9).tolist())
-            if closure in seen or len(span(z[list(closure)])) != k:  # met before, or the rows of T are dependent
+            if closure in seen or len(span(z[list(closure)])) != k:  # found before, or the rows of T are dependent
                 continue
             seen.add(closure)
             free = np.setdiff1d(np.arange(len(z)), closure)
@@ -118,7 +118,7 @@ def _on_face(p, z, flat, closure, free, surf, length, g, slope, basis) -> list[D
             grows = s * direction > 0
             # A surface holds when switching its data on pushes w off them: s times the jump force is negative.
             attract = [s * f < 0 for f in holds]
-            alone = len(flat) == 1  # nowhere to turn on the face itself
+            alone = len(flat) == 1  # no direction left on the face itself
             kind = "saddle"
             if all(attract) and (grows or alone):
                 kind = "attracting"

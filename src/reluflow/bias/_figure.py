@@ -85,7 +85,7 @@ def _function(ax, report) -> None:
         ax.set(xlabel="convex optimum", ylabel="trained", title="Functions at random inputs")
     else:
         ax.set(title="Functions")
-        ax.text(0.5, 0.5, "nothing to compare with", ha="center", transform=ax.transAxes, color=FAINT)
+        ax.text(0.5, 0.5, "no optimum to compare with", ha="center", transform=ax.transAxes, color=FAINT)
         return
     ax.legend()
 

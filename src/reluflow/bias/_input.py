@@ -1,4 +1,4 @@
-"""Data that the convex programmes can take, or one sentence why not."""
+"""Input of the convex programmes, with one-sentence errors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import numpy as np
 from reluflow.bias._programme import Cone
 from reluflow.bias.patterns import span
 from reluflow.data.core import Data
+from reluflow.engine.pack import surfaces
 from reluflow.init import Params
-from reluflow.kernels.pack import surfaces
-from reluflow.problem import LeakyReLU, ReLU
+from reluflow.problem import Activation, ReLU, as_activation
 
 MOST_ROWS = 400
 
@@ -25,13 +25,11 @@ def as_data(subject, name: str) -> Data:
     return subject
 
 
-def activation_of(subject, activation) -> LeakyReLU:
+def activation_of(subject, activation) -> Activation:
     """The activation asked for, else the problem's, else ReLU."""
     if activation is None:
         activation = getattr(getattr(subject, "problem", subject), "activation", None) or ReLU()
-    if not isinstance(activation, LeakyReLU):
-        raise TypeError(f"`activation` must be rf.ReLU() or rf.LeakyReLU(slope), got {activation!r}.")
-    return activation
+    return as_activation(activation)
 
 
 def cone_of(data: Data, slope: float, margin: bool) -> tuple[Cone, np.ndarray, np.ndarray]:
@@ -83,7 +81,7 @@ def _same_ray(x, y, size, kept, margin) -> None:
                 what = "are the same point" if np.allclose(x[i], x[k], rtol=1e-12) else "lie on one ray"
                 raise ValueError(
                     f"No network can fit rows {kept[i]} and {kept[k]}: they {what} and their labels {y[i]:g} and "
-                    f"{y[k]:g} do not go together; drop one, or merge them with `data.merged(angle=0)`."
+                    f"{y[k]:g} are incompatible; drop one, or merge them with `data.merged(angle=0)`."
                 )
 
 
@@ -98,7 +96,7 @@ def directions_of(network) -> np.ndarray | None:
 
 
 def numbers(params: Params) -> tuple[np.ndarray, np.ndarray]:
-    """(w, a) as plain arrays; what underflows is 0, as it is in f."""
+    """(w, a) as plain arrays; entries that underflow are 0, as they are in f."""
     log_w, log_a = params.log_scales
     with np.errstate(under="ignore"):
         return params.w * np.exp(log_w)[:, None], params.a * np.exp(log_a)

@@ -96,7 +96,7 @@ class Cone:
     def reach(self, nu: np.ndarray, bits: np.ndarray, enough: float = 0.0) -> np.ndarray:
         """Upper bounds of the maximum of +-<nu, s(Xw)> over unit w in each cell: (cells, 2), for + and -.
 
-        A cell whose |X' S nu| is at most `enough` is not looked at closer.
+        Cells whose |X' S nu| is at most `enough` are not refined.
         """
         from scipy.optimize import nnls
 
@@ -108,7 +108,7 @@ class Cone:
         for i in np.flatnonzero(size > enough):
             walls = np.where(bits[i], 1.0, -1.0)[:, None] * self.z
             for side, sign in enumerate((1.0, -1.0)):
-                # Projection on {w: walls w >= 0}: add what is missing along the walls.
+                # Projection on {w: walls w >= 0}, by adding multiples of the walls.
                 push, _ = nnls(walls.T, -sign * pull[i])
                 out[i, side] = np.linalg.norm(sign * pull[i] + push @ walls)
         return out

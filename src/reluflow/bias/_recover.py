@@ -12,7 +12,7 @@ import numpy as np
 from reluflow.bias._programme import Cone, Found
 from reluflow.bias.patterns import span
 
-NEGLIGIBLE = 1e-7  # share of sum |v| below which a block is the solver's dust
+NEGLIGIBLE = 1e-7  # share of sum |v| below which a block is numerical noise of the solver
 COLLINEAR = 1e-4  # radians
 HELD = 1e-5  # |cos(v, x_i)| below which v lies on the surface of x_i: the solver's own accuracy there,
 NOISE = 1e-8  # which for small v is a share of sum |v|
@@ -24,7 +24,7 @@ def outputs(cone: Cone, v: np.ndarray, sigma: np.ndarray) -> np.ndarray:
 
 
 def merged(found: Found) -> tuple[np.ndarray, np.ndarray]:
-    """(v, sigma) without dust, collinear ones of equal sign added up."""
+    """(v, sigma) without numerical noise, collinear blocks of equal sign added."""
     size = np.linalg.norm(found.v, axis=1)
     groups: list[list[np.ndarray]] = []
     signs: list[float] = []
@@ -67,7 +67,7 @@ def held(cone: Cone, v: np.ndarray) -> np.ndarray:
 
 
 def corrected(cone: Cone, v: np.ndarray, sigma: np.ndarray) -> np.ndarray:
-    """v moved by the least amount that makes the network interpolate with the patterns it has.
+    """v changed by the least amount that makes the network interpolate with its patterns.
 
     With P_j the projection on the surfaces that hold v_j, v_j moves by P_j X' S_j c, where c solves sum_j S_j X P_j X'
     S_j c = y - f.

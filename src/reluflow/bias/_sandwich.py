@@ -5,10 +5,9 @@ With row scales t_k >= 0 chosen so that sum_k t_k x_k x_k' <= I over one class,
     |sum_+ nu_k max(<w, x_k>, 0)| <= 1  for  nu_k = t_k y_k / sqrt(sum_+ t y^2),   hence
     min |theta|^2 >= 2 (sqrt(sum_+ t_k y_k^2) + sqrt(sum_- t_k y_k^2)) / (1 + slope)
 
-(a leaky neuron also feels the other class, with its slope). The best t solve a semidefinite programme; t_k = 1/|x_k|^2
-is exact for orthogonal rows. From above, independent rows and one neuron per class that is 0 on the other:
-2 (|y+| + |y-|) / sqrt(lambda_min(X X')).
-"""
+(a leaky neuron also depends on the other class, with its slope). The best t solve a semidefinite programme; t_k =
+1/|x_k|^2 is exact for orthogonal rows. From above, independent rows and one neuron per class that is 0 on the other: 2
+(|y+| + |y-|) / sqrt(lambda_min(X X'))."""
 
 from __future__ import annotations
 

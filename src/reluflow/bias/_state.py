@@ -1,9 +1,9 @@
-r"""Derivatives of the outputs and of the loss at one moment of a run, in the cell the run is in.
+r"""Derivatives of the outputs and of the loss at one time of a run, in its current cell.
 
     df_i/dw_j = a_j m_ji x_i,   df_i/da_j = m_ji <w_j, x_i>,   D_j = sum_i m_ji g_i x_i,   g = -dL/df
 
 Bits m are the run's own: between the slope and 1 on data that a neuron slides on, where it can only move along the
-surface. What underflows is 0, as it is in f.
+surface. Terms that underflow are 0, as they are in f.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import numpy as np
 
 from reluflow.bias._input import numbers, outputs
 from reluflow.init import Params
+from reluflow.losses import LOSSES
 from reluflow.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Weights, bits and what slides, (width, n), at one moment."""
+    """Weights, bits and sliding data, (width, n), at one time."""
 
     problem: Problem
     params: Params
@@ -66,7 +67,7 @@ def state_at(sol, t=None, *, log_t=None) -> State:
 
 
 def state_of(problem: Problem, params: Params) -> State:
-    """A network that is no run's: bits from the signs of <w_j, x_i>, off on a surface."""
+    """A network without a run: bits from the signs of <w_j, x_i>, off on a surface."""
     u = params.w @ problem.data.x.T
     slope = problem.activation.slope
     bits = np.where(u > 0, 1.0, slope)
@@ -75,24 +76,10 @@ def state_of(problem: Problem, params: Params) -> State:
 
 def loss_slopes(problem: Problem, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(-dL/df_i, d^2 L/df_i^2)."""
-    y, c = problem.data.y, problem.weight
-    if problem.loss == "square":
-        return c * (y - f), np.full(len(y), c)
-    if problem.loss == "exponential":
-        e = np.exp(-y * f)
-        return c * y * e, c * e
-    twice = 2.0 if problem.loss == "logistic2" else 1.0
-    p = 0.5 * (1.0 - np.tanh(0.5 * y * f))
-    return twice * c * y * p, twice * c * p * (1.0 - p)
+    loss, y, c = LOSSES[problem.loss], problem.data.y, problem.weight
+    return loss.force(y, f, c), loss.curvature(y, f, c)
 
 
 def loss_of(problem: Problem, f: np.ndarray) -> float:
     """L."""
-    y = problem.data.y
-    if problem.loss == "square":
-        each = 0.5 * (f - y) ** 2
-    elif problem.loss == "exponential":
-        each = np.exp(-y * f)
-    else:
-        each = (2.0 if problem.loss == "logistic2" else 1.0) * np.logaddexp(0.0, -y * f)
-    return float(problem.weight * np.sum(each))
+    return float(problem.weight * np.sum(LOSSES[problem.loss].value(problem.data.y, f)))

@@ -1,13 +1,12 @@
-r"""Where neurons can point while outputs are still 0: extremal directions of the signed coverage.
+r"""Extremal directions: where neurons converge in direction while outputs are still 0.
 
     G(w) = sum_i g_i s(<w, x_i>) on the unit sphere,   w' = s_j (D - <D, w> w),   D in the generalised gradient of G
 
-A neuron of sign s ascends s G. Its resting directions are w = +- s D/|D|: inside a cell D is constant; on a face, where
-w lies on the surfaces of the data T, D is the cell's pull projected on them, with bits of T between the slope and 1
-[numerics, section 2]. It is attracting where w = s D/|D| and every held surface holds (s g_i < 0); on a ray, where
-there is nowhere to turn, also w = -s D/|D|: a neuron held there shrinks. In small rank all faces are enumerated;
-otherwise random neurons follow the frozen flow and only attracting ones are seen.
-"""
+A neuron of sign s ascends s G. Its stationary directions are w = +- s D/|D|: inside a cell D is constant; on a face,
+where w lies on the surfaces of the data T, D is the cell's pull projected on them, with bits of T between the slope and
+1 [numerics, section 2]. It is attracting where w = s D/|D| and every held surface holds (s g_i < 0); on a ray, which
+has no tangent directions, also w = -s D/|D|: a neuron held there shrinks. In small rank all faces are enumerated;
+otherwise random neurons follow the frozen flow and only attracting ones are seen."""
 
 from __future__ import annotations
 
@@ -21,6 +20,7 @@ from reluflow.bias._faces import Direction, all_faces, count_faces
 from reluflow.bias._input import as_data
 from reluflow.data.core import Data
 from reluflow.init import Params, balanced
+from reluflow.losses import LOSSES
 from reluflow.problem import Problem, ReLU
 
 MOST_FACES = 20_000
@@ -30,8 +30,9 @@ SAME = 1e-7  # distance of unit vectors that are one direction
 @dataclass(frozen=True, eq=False)
 class Extremal:
     """The directions, fastest first. `way` is "faces" (all of them) or "frozen flow" (the attracting ones met by
-    `samples` random starts per sign). `dead` is the share of starts, for + and -, whose neuron dies or rests unpulled;
-    `unsettled` lists neurons given that ended nowhere in the list; `note` says why nobody is listed."""
+    `samples` random starts per sign). `dead` is the share of starts, for + and -, whose neuron dies or has zero
+    pull; `unsettled` lists given neurons that converged to no listed direction; `note` explains why no neuron is
+    listed."""
 
     data: Data
     directions: tuple[Direction, ...]
@@ -107,7 +108,7 @@ def extremal(
         return result
     odd = _unbalanced(problem.init)
     if odd is not None:
-        why = f"Who goes where is told for balanced neurons, |a_j| = |w_j|, and neuron {odd} is not."
+        why = f"Early directions are computed only for balanced neurons, |a_j| = |w_j|, and neuron {odd} is not."
         return replace(result, note=why)
     return _who(result, problem)
 
@@ -138,14 +139,14 @@ def _problem(data, init, drive, samples, seed) -> Problem:
 
 
 def _force(loss: str) -> float:
-    """|dl/df| at f = 0 for labels +-1, and 1 for the square loss, whose labels carry it."""
-    return 0.5 if loss == "logistic" else 1.0
+    """|dl/df| at f = 0 for the label 1; for the square loss labels multiply it."""
+    return float(LOSSES[loss].force(1.0, 0.0))
 
 
 def _basins(problem: Problem, samples: int, seed: int) -> tuple[list[Direction], tuple[float, float]]:
     """Attracting directions reached by random starts of either sign, with the share that goes to each."""
     samples = whole("samples", samples, least=1, hint="random starts per sign")
-    plane = problem.data.d == 2  # evenly spaced angles: shares are right to two spacings an arc
+    plane = problem.data.d == 2  # evenly spaced angles: shares are accurate to two spacings per arc
     if plane:
         angle = 2.0 * np.pi * (np.arange(samples) + 0.5) / samples
         g = np.column_stack([np.cos(angle), np.sin(angle)])
@@ -176,7 +177,7 @@ def _basins(problem: Problem, samples: int, seed: int) -> tuple[list[Direction],
 
 
 def _with_basins(found: list[Direction], basins: list[Direction]) -> list[Direction]:
-    """Enumerated directions with the basins measured; one that only the flow met is kept as well."""
+    """Enumerated directions with measured basins, and any direction found by the flow alone."""
     out, used = list(found), set()
     for b in basins:
         for k, d in enumerate(out):
@@ -190,7 +191,7 @@ def _with_basins(found: list[Direction], basins: list[Direction]) -> list[Direct
 
 
 def _who(result: Extremal, problem: Problem) -> Extremal:
-    """The problem's own neurons, sent where the frozen flow takes them."""
+    """The problem's own neurons, assigned to directions by the frozen flow."""
     early = early_phase(problem)
     members: list[list[int]] = [[] for _ in result.directions]
     lost = []

@@ -1,10 +1,10 @@
-r"""What training would give if the network stayed linear in its weights: the tangent-kernel interpolant.
+r"""The tangent-kernel interpolant: the result of training if the network were linear in its weights.
 
     K(x, x') = sum_j a_j^2 m_j(x) m_j(x') <x, x'> + s(<w_j, x>) s(<w_j, x'>)        (the first sum alone: train="first")
     f_K(x)   = f_0(x) + K(x, X) K(X, X)^{-1} (y - f_0(X))
 
-At a large scale the flow ends near f_K (lazy), at a small one nowhere near it (rich). Log scales are taken out before K
-is formed, so that e^-1000 is ordinary.
+At a large scale the flow ends near f_K (lazy), at a small one far from it (rich). Log scales are factored out before K
+is formed, so that e^-1000 causes no underflow.
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ class Kernel:
 
 
 def kernel(data, init: Params | None = None, *, activation=None) -> Kernel:
-    """The tangent kernel at `init` on `data`; a Problem or a Solution brings its own."""
+    """The tangent kernel at `init` on `data`; for a Problem or a Solution, at its own."""
     problem = getattr(data, "problem", data)
     if init is None:
         init = getattr(problem, "init", None)
     if not isinstance(init, Params):
-        raise TypeError("`rf.bias.kernel` needs initial weights, got none: pass `rf.init.balanced(...)`, or a Problem.")
+        raise TypeError("`rf.bias.kernel` needs initial weights: pass `rf.init.balanced(...)`, or a Problem.")
     found = as_data(data, "rf.bias.kernel")
     if init.dim != found.d:
         raise ValueError(f"`init` must have the data's dimension, got {init.dim} for d = {found.d}: use `dim=data.d`.")
@@ -146,7 +146,7 @@ class LazyRich:
 
 
 def lazy_rich(problem: Problem, log_scales, method=None, t1: float | None = None, **options) -> LazyRich:
-    """Trains `problem` from each of `log_scales` (until nothing moves, or to t1): how lazy it is."""
+    """Trains `problem` from each of `log_scales` (until convergence, or to t1) and measures how lazy each run is."""
     from reluflow._early import at_scale
     from reluflow.solve import solve, whole_runs
 

@@ -1,14 +1,14 @@
-r"""The loss around one moment of a run: Hessian in the current cell, escape directions, type of saddle.
+r"""The loss around one point of a run: Hessian in the current cell, escape directions, type of saddle.
 
     H = sum_i l_i'' grad f_i grad f_i' - sum_j [0 D_j; D_j' 0]      (the block of neuron j in its (w_j, a_j))
 
 Neurons too small to matter have no grad f, so each contributes its block alone: eigenvalues -|D_j|, |D_j| and 0. The
 first belongs to (w, a) along (s D/|D|, s)/sqrt 2: the neuron grows like e^{|D_j| t} there. On sliding surfaces w_j is
-confined to them, and so are D_j and grad f. A plateau is judged by who can leave it:
+confined to them, and so are D_j and grad f. A plateau is classified by the neurons that can leave it:
 
     minimum            the loss is 0 (1e-9 of the zero network's); with an exponential tail "minimum at infinity"
     strict saddle      a negative eigenvalue, and a neuron of the run with the sign and side to follow it
-    closed saddle      a neuron in a fresh place could lower the loss, none of this run's can
+    closed saddle      a new neuron could lower the loss, none of this run's can
     stationary         no direction at all lowers the loss to second order
     slow passage       the active neurons alone go on to a loss more than 1% lower: no saddle
 """
@@ -22,8 +22,8 @@ import numpy as np
 from reluflow.bias._state import State, loss_of, loss_slopes, state_at, state_of
 from reluflow.bias.extremal import Direction, extremal
 from reluflow.data.core import Data
-from reluflow.flow import Flow
 from reluflow.init import Params, balanced
+from reluflow.methods import Flow
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.solve import Limits, solve
@@ -34,17 +34,17 @@ AT_REST = 1e-2  # |grad L|^2 of active neurons over (largest eigenvalue * L): be
 
 @dataclass(frozen=True, eq=False)
 class Landscape:
-    """The loss around one moment.
+    """The loss around one point.
 
     `eigenvalues`  of the Hessian, ascending, without zeros of directions on which it does not act
     `negative`     how many are below -1e-9 of the largest modulus
     `bottom`       the most negative one; `top` the sharpness
     `escapes`      (neuron, rate) of small neurons that grow now, fastest first: rate s_j <D_j, w_j>/|w_j|
-    `places`       attracting directions of the present drive, fastest first: where a fresh small neuron would go
+    `places`       attracting directions of the present drive, fastest first: where a new small neuron would go
     `pl`           |grad L|^2 / L, the Polyak-Lojasiewicz ratio
     `rest`         |grad L|^2 / (top L): small at a stationary point
-    `settled`      the loss at which the active neurons alone come to rest from here, where `saddles` worked it out:
-                   a saddle's own loss; a slow passage is no saddle and ends far below
+    `settled`      the loss at which the active neurons alone come to rest from here, where `saddles` computed
+                   it: a saddle's own loss; a slow passage is not a saddle and ends far below
     """
 
     log_t: float
@@ -176,12 +176,12 @@ def around(state: State, log_t: float, samples: int | None) -> Landscape:
 
 
 def _matters(state: State) -> bool:
-    """Whether outputs are large enough for any neuron to be called active."""
+    """Whether outputs are large enough for any neuron to count as active."""
     return bool(np.max(np.abs(state.f), initial=0.0) > 1e-2 * np.max(np.abs(state.problem.data.y)))
 
 
 def _force(state: State) -> float:
-    """What pulls add up to when nothing is fitted: the unit in which a rate is nothing."""
+    """The sum of the pulls at f = 0: the unit for judging rates."""
     g, _ = loss_slopes(state.problem, np.zeros_like(state.f))
     return float(np.sum(np.abs(g) * np.linalg.norm(state.problem.data.x, axis=1))) or 1.0
 
@@ -217,7 +217,7 @@ def _kind(share: float, tailed: bool, rest: float, negative: bool, escapes, plac
 
 
 def _active_eigenvalues(state: State, active, D, w, a) -> np.ndarray:
-    """Eigenvalues of the Hessian restricted to the active neurons, w_j on its sliding surfaces, but for plain zeros.
+    """Eigenvalues of the Hessian restricted to the active neurons, w_j on its sliding surfaces, without trivial zeros.
 
     The Hessian's range lies in the span of the n gradients grad f_i, the vectors (D_j, 0) and (0, 1) of each neuron:
     that is all that is diagonalised.

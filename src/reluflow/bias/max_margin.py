@@ -1,4 +1,4 @@
-r"""The largest margin per squared norm, and how near to it a run on a loss with an exponential tail has come.
+r"""The largest margin per squared norm, and how close to it a run on a loss with an exponential tail is.
 
     gamma* = max_theta min_i y_i f(x_i) / |theta|^2 = 1 / min {|theta|^2 : y_i f(x_i) >= 1}
 
@@ -8,7 +8,7 @@ p_i proportional to the drive |g_i|, the residuals of the Karush-Kuhn-Tucker con
     stationarity     min_c |theta - c h| / |theta|,   h = sum_i p_i y_i df_i/dtheta,   i.e. the sine of their angle
     complementarity  sum_i p_i (y_i f_i / min_k y_k f_k - 1)
 
-Slid data enter df/dtheta with the slopes the flow gives them. Both vanish at every KKT point, optimal or not.
+Sliding data enter df/dtheta with the slopes of the flow. Both vanish at every KKT point, optimal or not.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from reluflow.bias.min_norm import Bound, bounds_of, solve_cone
 from reluflow.bias.patterns import MOST, Patterns
 from reluflow.data.core import Data
 from reluflow.init import Params
+from reluflow.losses import LOSSES
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A run beside the optimum, one entry per moment.
+    """A run compared with the optimum, one entry per time.
 
     `margin` is min y f / |theta|^2 (nan before the data are separated), `gap` is 1 - margin / gamma*, `distance` the
     mean square distance of f / |theta|^2 to the optimal network's on random unit inputs, relative to the latter's size.
@@ -46,7 +47,7 @@ class MaxMargin:
     """The maximum-margin network.
 
     `margin`    gamma* as `params` attains it (they have margin 1); `margin_bound` is a certified upper bound on it
-    `bounds`    the same for min |theta|^2, with labels; `exact` when all patterns were there
+    `bounds`    the same for min |theta|^2, with labels; `exact` if all patterns were included
     `linear`    the hard margin max min y <w, x> / |w| of linear classifiers, None where none separates the data
     `support`   the data with a multiplier, i.e. on the margin; `nu` all multipliers
     `path`      a `Path` when a run was given
@@ -203,10 +204,10 @@ def along(sol, best: Params, value: float, log_t=None) -> Path:
 
 
 def weights(problem, yf: np.ndarray) -> np.ndarray:
-    """p_i = |g_i| / sum |g|, through logarithms. The square loss has no margin; its residuals would serve."""
-    if problem.loss == "square":
-        raise ValueError("A margin path needs a loss with an exponential tail, got the square loss.")
-    logs = -yf if problem.loss == "exponential" else -np.logaddexp(0.0, yf)
+    """p_i = |g_i| / sum |g|, through logarithms."""
+    if not problem.tailed:
+        raise ValueError(f"A margin path needs a loss with an exponential tail, got the {problem.loss} loss.")
+    logs = LOSSES[problem.loss].log_force(yf)
     p = np.exp(logs - np.max(logs))
     return p / np.sum(p)
 

@@ -24,7 +24,7 @@ ALL_AT_ONCE = 60  # patterns up to which every block is in the first programme
 
 @dataclass(frozen=True)
 class Bound:
-    """A number, and what stands behind it."""
+    """A number and its justification."""
 
     value: float
     label: str
@@ -39,7 +39,7 @@ class MinNorm:
 
     `value`      |theta|^2 of `params`, a network that fits: never below the minimum but for `residuals`
     `lower`      the best certified lower bound; `bounds` holds every bound with its label
-    `exact`      whether value and lower bound the same number: all patterns were there
+    `exact`      whether value and lower agree because all patterns were included
     `nu`         the dual variables: |sum nu_k s(<w, x_k>)| <= |w| on all cells looked at
     `residuals`  interpolation max |f - y|, stationarity, complementarity (both relative), dual violation
     """
@@ -116,7 +116,7 @@ def min_norm(
 ) -> MinNorm:
     """The least |theta|^2 that fits `data` (or the data of a problem or run).
 
-    `patterns` is "auto", "exact" (all cells, or a sentence if there are more than `most`), "sampled", or an array of
+    `patterns` is "auto", "exact" (all cells; an error if there are more than `most`), "sampled", or an array of
     bits (M, n) to restrict the programme to, which gives an upper bound. `network`, a `Params` or a run, adds its own
     neurons' patterns, so that the value is at most its |theta|^2 if it fits. Sampling stops after `seconds`.
     """
@@ -143,7 +143,7 @@ def min_norm(
 
 
 def solve_cone(data, cone, kept, basis, network, how, most, samples, seconds, seed) -> tuple[Patterns, Found]:
-    """The programme by the way asked for; a sentence instead of a solver's status."""
+    """The programme by the requested method; a sentence instead of a solver status."""
     own = directions_of(network)
     try:
         if not isinstance(how, str):
@@ -152,7 +152,7 @@ def solve_cone(data, cone, kept, basis, network, how, most, samples, seconds, se
                 raise ValueError(f"`patterns` must have one column per point ({data.n}), got shape {bits.shape}.")
             found = _programme.solve(cone, bits[:, kept])
             every = patterns(data.x, "auto", most=most)
-            if every.exact:  # then the dual can be judged on all cells, and made feasible there
+            if every.exact:  # then the dual can be checked on all cells, and made feasible
                 found.worst = float(np.max(cone.reach(found.nu, every.bits[:, kept])))
             return Patterns(bits, np.zeros((len(bits), data.d)), False, "given" if every.exact else "few"), found
         extra = None if own is None else own
@@ -178,13 +178,13 @@ def solve_cone(data, cone, kept, basis, network, how, most, samples, seconds, se
 
 
 def bounds_of(cone: Cone, found: Found, pats: Patterns, value: float) -> dict[str, Bound]:
-    """Every bound there is, with its label."""
+    """All available bounds, with their labels."""
     bounds = {"upper": Bound(value, "a network that fits")}
     dual = cone.worth(found.nu) / found.worst
     if pats.exact or pats.how == "given":
         bounds["lower"] = Bound(dual, "certified: dual feasible on every cell")
     elif pats.how == "sampled":
-        bounds["lower sampled"] = Bound(dual, "sampled: dual feasible on every direction looked at")
+        bounds["lower sampled"] = Bound(dual, "sampled: dual feasible on every direction tried")
     bounds["lower eigenvalue"] = Bound(_sandwich.below(cone), "certified: eigenvalues of each class")
     if np.isfinite(high := _sandwich.above(cone)):
         bounds["upper eigenvalue"] = Bound(high, "certified: smallest eigenvalue of XX'")
@@ -209,7 +209,7 @@ def atoms(cone: Cone, points: np.ndarray) -> np.ndarray:
 
 
 def _class_points(cone: Cone) -> np.ndarray:
-    """Independent rows: the direction active on the positive labels alone, and the other way round."""
+    """Independent rows: the direction active on positive labels alone, and that active on negative labels alone."""
     side = np.where(cone.y > 0, 1.0, -1.0)
     w = cone.back @ side
     return np.array([w, -w])

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from reluflow._checks import one_of, whole
-from reluflow.kernels.pack import surfaces
+from reluflow.engine.pack import surfaces
 
 MOST = 5000  # cells that `how="auto"` enumerates
 EPS = float(np.finfo(float).eps)
-THIN = 1e-10  # a cell narrower than this (radians) is taken for rounding
+THIN = 1e-10  # a cell narrower than this (radians) counts as rounding
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""One run beside everything its limit is compared with: one table, one figure."""
+"""Implicit-bias report of one run: one table, one figure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from reluflow.bias.landscape import Landscape, saddles
 from reluflow.bias.max_margin import MaxMargin, max_margin
 from reluflow.bias.min_norm import MinNorm, min_norm
 from reluflow.claim import Claim, _plain
+from reluflow.losses import LOSSES
 
-LAZY, RICH = 0.3, 1.0  # movement of the kernel, relative to its size, that is called so
+LAZY, RICH = 0.3, 1.0  # relative change of the kernel above which a run is not lazy
 ROUNDING = 1e-9  # relative: of |theta|^2, of outputs, and of the dual variables made feasible
 
 
 @dataclass(frozen=True, eq=False)
 class BiasReport:
-    """What `rf.bias.report` found. Parts that do not apply are None, and `notes` says why in sentences."""
+    """What `rf.bias.report` found. Parts that do not apply are None; `notes` gives the reasons."""
 
     sol: object
     squared_norm: float
@@ -43,7 +44,7 @@ class BiasReport:
         return all(c.verdict != "violated" for c in self.claims)
 
     def rows(self) -> list[tuple[str, str]]:
-        """The table: what, and what was found."""
+        """The table of quantities and values."""
         out = [("run", repr(self.sol)), ("|theta|^2 at the end", f"{self.squared_norm:.9g}")]
         if (m := self.min_norm) is not None:
             sign = "" if m.exact else "<= "
@@ -99,7 +100,7 @@ class BiasReport:
 
 
 def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
-    """Everything in this package about one run of `rf.solve`. Sampling of patterns takes at most `seconds`."""
+    """All quantities of this package for one run of `rf.solve`. Sampling of patterns takes at most `seconds`."""
     from reluflow.solution import Solution
 
     if not isinstance(sol, Solution):
@@ -114,14 +115,15 @@ def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
             return None
 
     norm = margin = None
+    fits = LOSSES[problem.loss].quadratic  # only then does a loss of 0 mean that the labels are fitted
     if problem.tailed:
         margin = tried("maximum margin", lambda: max_margin(sol, seconds=seconds))
-    else:
+    elif fits:
         norm = tried("minimum norm", lambda: min_norm(sol, network=sol, seconds=seconds))
         share = float(sol.loss[-1] / max(float(sol.loss[0]), 1e-300))
         if share > 1e-9:
-            notes.append(f"The run ends at {share:.2g} of its first loss: the gap means little until it fits.")
-    kern = None if problem.tailed else kernel(sol)
+            notes.append(f"The run ends at {share:.2g} of its first loss: the gap means little before it fits.")
+    kern = kernel(sol) if fits else None
     directions = tried("early directions", lambda: extremal(sol, samples=samples))
     if directions is not None and directions.note:
         notes.append(directions.note)

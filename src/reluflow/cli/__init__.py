@@ -1,4 +1,4 @@
-"""The command line. Each command is one file; heavy imports happen inside, so that `--help` answers at once."""
+"""The command line. Each command is one file; heavy imports happen inside the commands, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from reluflow.cli import bench, certify, check, data, demo, explore, reproduce, run, sweep
 
-ERROR = 2  # what was asked could not be done; 1 means that it was done and a comparison failed
+ERROR = 2  # the command could not be carried out; 1 means that it was and a comparison failed
 
 app = typer.Typer(
     name="reluflow",
@@ -43,15 +43,15 @@ def _version(value: bool):
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; works after a command too.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; may also follow a command.")] = False,
 ):
     pass
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The console script: errors are a sentence, a traceback only with `--debug`."""
+    """The console script: errors are one sentence, with a traceback only under `--debug`."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
     try:

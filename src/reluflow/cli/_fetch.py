@@ -1,4 +1,4 @@
-"""The four MNIST files from their public mirror, each checked before it takes its place."""
+"""Download of the four MNIST files from their public mirror, each verified before it is put in place."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 
 
 def mnist(folder: Path, source: str = SOURCE) -> Iterator[str]:
-    """Fetches what is missing; yields a line per file."""
+    """Downloads missing files; yields one line per file."""
     from reluflow.data.digits import FILES
 
     folder.mkdir(parents=True, exist_ok=True)
     for file in (f for pair in FILES.values() for f in pair):
         path = folder / f"{file.name}.gz"
         if path.is_file() and _sum(path.read_bytes()) == file.sha256:
-            yield f"{path}: already there, checksum right"
+            yield f"{path}: already present, checksum correct"
             continue
         content = _download(source + path.name)
         if _sum(content) != file.sha256:
@@ -34,7 +34,7 @@ def mnist(folder: Path, source: str = SOURCE) -> Iterator[str]:
             os.replace(part, path)
         finally:
             part.unlink(missing_ok=True)
-        yield f"{path}: fetched, checksum right"
+        yield f"{path}: downloaded, checksum correct"
 
 
 def _download(url: str) -> bytes:
@@ -44,7 +44,7 @@ def _download(url: str) -> bytes:
     except (urllib.error.URLError, TimeoutError, OSError) as error:
         why = getattr(error, "reason", None) or error
         raise ValueError(
-            f"`{url}` must be reachable, got {why}: fetch it elsewhere and put it in the folder by hand."
+            f"Cannot download {url} ({why}): download it elsewhere and put it in the folder by hand."
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""The demo's figure: alignment, growth, two saddles; what the network computes on the way; five points below."""
+"""The demo's figure: alignment, growth, two saddles; the function at four times; five points below."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def draw(film: Film, five, path: Path) -> None:
         )
         figure.text(0.055, 0.962, f"One network from {_scale(film.log_scale)} to its limit", fontsize=19, weight="bold")
         figure.text(
-            0.055, 0.937, "60 ReLU neurons, two points, gradient flow until nothing moves", fontsize=10.5, color=INK
+            0.055, 0.937, "60 ReLU neurons, two points, gradient flow until convergence", fontsize=10.5, color=INK
         )
         _legend(figure)
         top = outer[0].subgridspec(1, 3, wspace=0.25, width_ratios=[1, 1, 1.15])
@@ -48,7 +48,7 @@ def _legend(figure) -> None:
     marks = [
         Line2D([], [], color=PLUS, lw=2, label="neurons with $a > 0$"),
         Line2D([], [], color=MINUS, lw=2, label="neurons with $a < 0$"),
-        Line2D([], [], color=THEORY, lw=0, marker="o", ms=5, label="what theory predicts"),
+        Line2D([], [], color=THEORY, lw=0, marker="o", ms=5, label="theoretical prediction, no fitted parameters"),
         Line2D([], [], color=INK, lw=0, marker="X", ms=7, label="data"),
     ]
     figure.legend(
@@ -79,7 +79,7 @@ def _alignment(ax, film: Film) -> None:
 
 
 def _growth(ax, film: Film) -> None:
-    t, end = np.append(film.t, 1.08 * film.end), np.vstack([film.log_norm, film.log_norm[-1]])  # at rest, so it goes on
+    t, end = np.append(film.t, 1.08 * film.end), np.vstack([film.log_norm, film.log_norm[-1]])  # converged: extended
     stays = film.log_norm[-1] < -2.0
     for j in np.argsort(~stays):
         colour = FAINT if stays[j] else sign_colours(film.states[0].a)[j]
@@ -166,7 +166,7 @@ def _five(figure, grid, five) -> None:
 
 
 def _moments(five) -> tuple[int, int]:
-    """The frame in the flattest stretch between the two falls, and the one where half of that loss is gone."""
+    """The frame on the plateau between the two drops of the loss, and the one where half of that loss is gone."""
     t, level = five.t, five.loss
     inside = np.flatnonzero((level < 0.6 * level[0]) & (level > 0.05 * level[0]))
     grid = np.geomspace(t[inside[0]], t[inside[-1]], 200)

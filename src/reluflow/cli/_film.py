@@ -1,4 +1,4 @@
-"""The numbers of the demo: one run beside its prediction, as facts and as the frames of a film."""
+"""The numbers of the demo: one run with its prediction, as a table and as animation frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reluflow.solution import Solution
 
 
 class Fact(NamedTuple):
-    """One line of the table: what was measured, and what theory says."""
+    """One line of the table: measured value and prediction."""
 
     phase: str
     what: str
@@ -37,7 +37,7 @@ class Film:
 
     @property
     def windows(self) -> list[tuple[float, float]]:
-        """Around each saddle exit, wide enough to see the whole curve; never before the alignment is over."""
+        """A window around each saddle exit, wide enough to show the whole curve; never before the end of alignment."""
         last = self.theory.crossings[-1][0]
         return [(max(last, c.half - 4.0 / c.rate), c.half + 6.0 / c.rate) for c in self.theory.classes]
 
@@ -76,7 +76,7 @@ class Film:
         ]
 
     def _half(self, this: Class, rest: float) -> float:
-        """When a class is half fitted: its own loss at a quarter. Bracketed by frames, then narrowed by replay."""
+        """When a class is half fitted: its loss at a quarter. Bracketed by frames, then refined by dense evaluation."""
         target = np.log(rest + 0.25 * this.loss)
         k = int(np.argmax(self.sol.log_loss < target))
         lo, hi = float(self.sol.t[k - 1]), float(self.sol.t[k])
@@ -93,7 +93,7 @@ class Film:
 
     @cached_property
     def t(self) -> np.ndarray:
-        """Times of the film: dense where something happens; where nothing does, the run's own frames if it has many."""
+        """Times of the animation: dense where the state changes; elsewhere the run's own frames."""
         (a, b), (c, d) = self.windows
         dense = [np.linspace(0.0, self.aligned, 150), np.linspace(a, b, 110), np.linspace(c, min(d, self.end), 110)]
         sparse = [self._sparse(self.aligned, a), self._sparse(b, c), self._sparse(d, self.end)]
@@ -114,18 +114,18 @@ class Film:
 
     @cached_property
     def loss(self) -> np.ndarray:
-        """The loss at the film's times, from its states."""
+        """The loss at the animation's times, from its states."""
         data = self.sol.problem.data
         f = np.stack([outputs(p, data.x) for p in self.states])
         return np.mean(0.5 * (f - data.y) ** 2, axis=1)
 
     def inside(self, lo: float, hi: float) -> np.ndarray:
-        """Which of the film's frames lie in [lo, hi]."""
+        """The animation frames in [lo, hi]."""
         return np.flatnonzero((self.t >= lo) & (self.t <= hi))
 
 
 def outputs(params, x: np.ndarray) -> np.ndarray:
-    """f(x) of a ReLU network with its log scales; what underflows is 0."""
+    """f(x) of a ReLU network with its log scales; terms that underflow count as 0."""
     log_w, log_a = params.log_scales
     with np.errstate(under="ignore"):
         return np.maximum(x @ params.w.T, 0.0) @ (params.a * np.exp(log_w + log_a))
@@ -136,7 +136,7 @@ def _count(theory: Prediction, sign: int) -> int:
 
 
 def follow(log_scale: float, seed: int = 0, progress=None) -> Film:
-    """Two points from e^log_scale until nothing moves."""
+    """Two points from e^log_scale until convergence."""
     experiment = two_points(log_scale, seed)
     sol = experiment.run(progress=progress)
     return Film(sol, predict(sol.problem.data, sol.problem.init, log_scale), log_scale)
@@ -154,7 +154,7 @@ def two_points(log_scale: float, seed: int = 0):
 
 
 def five_points(log_scale: float, seed: int = 0, progress=None):
-    """The five points, where neurons slide along activation boundaries and the limit is known only by following it."""
+    """The five points, where neurons slide along activation boundaries and no formula for the limit is known."""
     from reluflow.experiment import Experiment
 
     return Experiment(

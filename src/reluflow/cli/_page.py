@@ -1,4 +1,4 @@
-"""The demo's page: one HTML file with its numbers inside, no network, no libraries."""
+"""The demo's page: one self-contained HTML file, without network access or libraries."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def _signed(value: float) -> str:
 def _lead(film: Film, seconds: float) -> str:
     return (
         f"Sixty ReLU neurons start at scale e<sup>{_signed(film.log_scale)}</sup>, turn towards two directions "
-        "while the network still computes nothing, then fit one point, wait at a saddle, and fit the other. Gradient "
+        "while the output is still 0, then fit one point, stay near a saddle, and fit the other. Gradient "
         f"flow, followed from t = 0 to t = {film.end:,.0f} in {film.sol.stats.steps:,} steps, {seconds:.2f} s."
     )
 
 
 def _film(film: Film) -> dict:
-    """Frames as rounded numbers: enough for the eye, small enough for a page."""
+    """Frames as numbers rounded for display."""
     rows = film.inside(0.0, film.windows[1][1])
     data, t, states, log_norm = film.sol.problem.data, film.t[rows], [film.states[k] for k in rows], film.log_norm[rows]
     w = np.stack([p.w for p in states])
@@ -84,7 +84,7 @@ def _round(values, digits: int):
 
 
 def text_of(fact: Fact, value: float) -> str:
-    """A number of the table with the digits it deserves."""
+    """A number of the table with its significant digits."""
     if fact.digits == 0:
         return f"{int(value)}"
     if value == 0:

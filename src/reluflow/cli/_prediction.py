@@ -1,8 +1,8 @@
-r"""What theory predicts for orthogonal inputs, square loss and balanced weights of scale lambda = e^log_scale -> 0.
+r"""Theoretical prediction for orthogonal inputs, square loss and balanced weights of scale lambda = e^log_scale -> 0.
 
 While outputs are still 0 each neuron moves alone: c_k = <w, x_k> changes linearly in the clock eta = int |w| dt, and
-those with s y_k < 0 die at eta_k = n c_k / (|y_k| |x_k|^2). Afterwards |w_j| = lambda A_j e^{|D| t}, and each class is
-fitted along a logistic curve:
+reaches 0 on points with s y_k < 0 at eta_k = n c_k / (|y_k| |x_k|^2). Afterwards |w_j| = lambda A_j e^{|D| t}, and each
+class is fitted along a logistic curve:
 
     D+ = (1/n) sum_{y_k > 0} y_k x_k,     u+(t) = u_inf / (1 + e^{-2 |D+| (t - t+)}),
     t+ = (log(1/lambda) + log(u_inf / V+) / 2) / |D+|,     V+ = sum A_j^2
@@ -70,12 +70,13 @@ def predict(data, init, log_scale: float) -> Prediction:
 
 
 def _neuron(w, s, x, y, nu2, n):
-    """When one neuron leaves which points, A_j, and whether it stays active on its whole class."""
+    """When a neuron becomes inactive on which points, A_j, and whether it stays active on its whole class."""
     c = x @ w
     active = c > 0
     dying = active & (s * y < 0)
     eta = np.where(dying, n * c / (np.abs(y) * nu2), np.inf)
-    times, t, now, w = [], 0.0, 0.0, np.array(w, float)
+    times: list[tuple[float, int]] = []
+    t, now, w = 0.0, 0.0, np.array(w, float)
     for k in [*np.argsort(eta)[: int(dying.sum())], None]:
         d = s * (y[active] @ x[active]) / n
         size = np.linalg.norm(d)

@@ -1,4 +1,4 @@
-"""What commands share on the screen: progress after a second, numbers a person reads, errors as sentences."""
+"""Shared output of the commands: progress bars, number formats, error messages."""
 
 from __future__ import annotations
 
@@ -22,23 +22,21 @@ def console(stderr: bool = False) -> Console:
 
 
 def error(problem: Exception) -> None:
-    """The sentence of an error, on stderr; one nobody foresaw says so."""
+    """Prints an error as one sentence on stderr; an unexpected error is labelled as such."""
     from rich.text import Text
 
     names = {c.__name__ for c in type(problem).__mro__}
     text = str(problem.args[0]) if isinstance(problem, KeyError) and problem.args else str(problem)
     if isinstance(problem, OSError) and problem.errno is not None:
-        text = f"`{problem.filename}` could not be used: {(problem.strerror or 'unknown').lower()}."
+        text = f"`{problem.filename}` cannot be used: {(problem.strerror or 'unknown error').lower()}."
     if not names & set(EXPECTED) or not text:
-        text = (
-            f"Something unforeseen happened ({type(problem).__name__}: {text}): run again with `--debug` and report it."
-        )
+        text = f"Unexpected error ({type(problem).__name__}: {text}): please run again with `--debug` and report it."
     for line in text.split("\n"):
         console(stderr=True).print(Text.assemble(("error ", "bold red"), line))
 
 
 def number(value: float, log: float | None = None) -> str:
-    """A number as a person writes it; e^... where it leaves float64."""
+    """A number in readable form; e^... outside the range of float64."""
     import math
 
     if log is not None and (not math.isfinite(value) or value == 0) and math.isfinite(log):
@@ -62,9 +60,9 @@ def pairs() -> Table:
 
 @contextmanager
 def progress(what: str, quiet: bool = False):
-    """Yields a callback for `rf.solve`; a bar with rate and time left appears once a second has passed."""
+    """Yields a callback for `rf.solve`; a bar with rate and remaining time appears after one second."""
     began, bar = time.perf_counter(), None
-    quiet = quiet or not console(stderr=True).is_terminal  # a log file wants no bars
+    quiet = quiet or not console(stderr=True).is_terminal  # no bars in log files
 
     def tell(now):
         nonlocal bar
@@ -109,9 +107,9 @@ def _bar():
 
 
 def picture_file(path: Path | None) -> Path | None:
-    """A file that a picture can be written to, refused before hours are spent on what it shows."""
+    """Checks the file for a picture before the computation starts."""
     if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise ValueError(f"`--plot` must name a PNG, PDF or SVG file, got `{path}`: write `{path.stem}.png`.")
     if path is not None and not path.absolute().parent.is_dir():
-        raise ValueError(f"`--plot` must lie in a folder that is there, got `{path}`: make `{path.parent}` first.")
+        raise ValueError(f"Folder not found: {path.parent}. Create it before `--plot {path}`.")
     return path

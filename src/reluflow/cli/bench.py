@@ -1,4 +1,4 @@
-"""`reluflow bench`: the table of claims about speed, each a ratio against a named peer, or scripts of benchmarks/."""
+"""`reluflow bench`: the table of speed claims, each a ratio against a named peer, or scripts of benchmarks/."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME]...", help="Scripts to run instead of the table.", show_default=False),
 ]
-Listing = Annotated[bool, typer.Option("--list", help="Only say which scripts there are.")]
+Listing = Annotated[bool, typer.Option("--list", help="Only list the scripts.")]
 Json = Annotated[bool, typer.Option("--json", help="The table as one JSON object.")]
-Rows = Annotated[list[str] | None, typer.Option("--rows", metavar="NAME", help="Only this row; may be repeated.")]
-Short = Annotated[bool, typer.Option("--short", help="Cut every row down, to see that it works.")]
+Rows = Annotated[list[str] | None, typer.Option("--rows", metavar="NAME", help="Only this row (repeatable).")]
+Short = Annotated[bool, typer.Option("--short", help="Reduce every row to a quick test.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -42,13 +42,13 @@ def bench(
 
     found = scripts()
     if not found:
-        raise ValueError("No benchmarks were found: they are in benchmarks/ of a checkout, run this from there.")
+        raise ValueError("Benchmarks not found: run this command in a checkout, where they are in benchmarks/.")
     for name in names or []:
         if name not in found:
             raise ValueError(f"`{name}` is not a benchmark: {near(name, found)}")
     if names and (rows or as_json or short):
         raise ValueError(
-            f"`--rows`, `--json` and `--short` must go with the table, got them with `{names[0]}`: leave the name out."
+            f"`--rows`, `--json` and `--short` apply to the table only, got them with `{names[0]}`: omit the name."
         )
     if listing:
         typer.echo("\n".join(found))

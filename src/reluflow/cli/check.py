@@ -1,4 +1,4 @@
-"""`reluflow check`: a theorem judged on a run, an experiment or a user's data, as a table."""
+"""`reluflow check`: a theorem checked on a run, an experiment or a data file, as a table."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ Run = Annotated[
     Path | None, typer.Argument(metavar="RUN", help="A saved run folder or an experiment TOML.", show_default=False)
 ]
 DataFile = Annotated[str | None, typer.Option("--data", metavar="DATA", help="A .csv or .npz file, or a generator.")]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key; may be repeated.")
-]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key (repeatable).")]
 Form = Annotated[str | None, typer.Option("--form", metavar="FORM", help="`printed` for the paper's own wording.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]
 
@@ -34,7 +32,7 @@ NARROW = 110
 def register(app: typer.Typer) -> None:
     app.command(
         "check",
-        help="Judge a theorem on a saved run, an experiment, or your own data; without arguments, list them.\n\n"
+        help="Check a theorem on a saved run, an experiment, or your own data; without arguments, list all checks.\n\n"
         "[bold]Example[/bold]\n\n"
         "    reluflow check min2024.theorem1 runs/small\n\n"
         "    reluflow check min2024.theorem1 --data points.csv --set init.log_scale=-4300\n\n"
@@ -44,7 +42,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _bias(subject: Subject, json_: bool) -> None:
-    """What the run's limit is compared with, as one table."""
+    """The implicit-bias report of a run, as one table."""
     import json
 
     import reluflow as rf
@@ -77,7 +75,7 @@ def check(
 
         raise ValueError(f'"{name}" is not a check: {near(name, [*known, *papers])}')
     if run is not None and data is not None:
-        raise ValueError("`reluflow check` takes RUN or `--data`, not both, got both: leave one out.")
+        raise ValueError("`reluflow check` takes RUN or `--data`, got both: omit one.")
     chosen = rf.checks(name) if name in papers else [known[name]]
     subject = Subject(run, data, changes(set_ or []), name.split(".")[0], quiet=json_)
     reports = []
@@ -98,26 +96,26 @@ def check(
 
 
 class Subject:
-    """What the user gave, brought as far as a check needs it: data, then a problem, then a run, each made once."""
+    """The user's input, converted as far as a check needs: data, then a problem, then a run, each computed once."""
 
     def __init__(self, run, data, changed, paper, quiet):
         self.run, self.data, self.changed, self.paper, self.quiet = run, data, changed, paper, quiet
         self._made: dict = {}
         if run is not None and not run.exists():
             raise FileNotFoundError(
-                f"`{run}` must be a run folder or an experiment TOML, got nothing there: make one with `reluflow run`."
+                f"File not found: {run}. Give a run folder or an experiment TOML; `reluflow run` makes both."
             )
         if run is not None and run.is_dir() and changed:
-            raise ValueError("`--set` changes an experiment or `--data`, got a saved run, which is what it is.")
+            raise ValueError("`--set` changes an experiment or `--data`, got a saved run, which cannot be changed.")
 
     def suits(self, needs: str) -> bool:
-        """Whether a check with these needs can be judged on what was given."""
+        """Whether a check with these needs applies to the input."""
         if needs == "nothing":
             return True
         if needs == "single" or (self.run is None and self.data is None):
             return False
         if needs in ("flow", "descent"):
-            from reluflow.descent import Descent
+            from reluflow.methods import Descent
 
             return isinstance(self.solution.method, Descent) == (needs == "descent")
         return True
@@ -127,8 +125,7 @@ class Subject:
             return None
         if self.run is None and self.data is None:
             raise ValueError(
-                f"{check.name} needs something to be judged on, got nothing: give a run folder, an experiment TOML, or "
-                "`--data points.csv`."
+                f"{check.name} needs an input: give a run folder, an experiment TOML, or `--data points.csv`."
             )
         if check.needs == "single":
             raise ValueError(f'{check.name} is about single neurons: call `rf.check("{check.name}", run)` from Python.')
@@ -147,7 +144,7 @@ class Subject:
 
     @property
     def points(self):
-        """The data alone, whatever else might be wrong with a run of them."""
+        """The data alone, even if a run on them would be invalid."""
         from reluflow.cli.data import _data
 
         only = [f"{k}={v}" for k, v in self.changed.items() if k.startswith("data.")]
@@ -189,7 +186,7 @@ class Subject:
         experiment = self.experiment
         if self.data is not None and not self.quiet:
             said = ", ".join(f"{k} = {v}" for k, v in _flat(self.given).items() if k != "data.path")
-            _show.console().print(f"[dim]a run of {_escape(said)}; change any with `--set`[/dim]\n")
+            _show.console().print(f"[dim]run with {_escape(said)}; change with `--set`[/dim]\n")
         with _show.progress(self.paper, quiet=self.quiet) as tell:
             return experiment.run(progress=tell)
 
@@ -203,7 +200,7 @@ def _flat(tables: dict, start: str = "") -> dict:
 
 
 def _defaults(paper: str) -> dict:
-    """What a paper's checks run on data without an experiment: `EXPERIMENT` of its `_standard.py`."""
+    """The default experiment of a paper's checks for bare data: `EXPERIMENT` of its `_standard.py`."""
     import copy
 
     from reluflow.papers import _found
@@ -249,7 +246,7 @@ def show(report) -> None:
     form = f" [dim]({report.form})[/dim]" if report.form != "corrected" else ""
     console.print(f"[bold]{report.name}[/bold]{form}  {_escape(report.title)}")
     if report.hypotheses:
-        met = "[green]all met[/green]" if report.applies else "[red]not all met; the claims are measured anyway[/red]"
+        met = "[green]all satisfied[/green]" if report.applies else "[red]not all satisfied (claims are measured)[/red]"
         console.print(f"\nhypotheses: {met}")
         console.print(_table(report.hypotheses, console.width))
     if report.constants:
@@ -267,7 +264,7 @@ def show(report) -> None:
 
 
 def _table(claims, width: int):
-    """A column for each number; below `NARROW` letters, one sentence, which a column of claims would break to bits."""
+    """One column per number; on terminals narrower than `NARROW`, one sentence per claim."""
     from rich.table import Table
 
     if width < NARROW:

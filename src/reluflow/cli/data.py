@@ -1,4 +1,4 @@
-"""`reluflow data`: what a data set is like, making one, getting MNIST."""
+"""`reluflow data`: describe or make a data set, download MNIST."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from typing import Annotated
 import typer
 
 Source = Annotated[str, typer.Argument(metavar="DATA", help="A generator's name, a .csv, .npz or .toml file.")]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An argument; may be repeated.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An argument (repeatable).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]
-To = Annotated[Path | None, typer.Option("--to", metavar="DIR", help="Where to; left out, $RELUFLOW_DATA/mnist.")]
+To = Annotated[Path | None, typer.Option("--to", metavar="DIR", help="Target folder (default $RELUFLOW_DATA/mnist).")]
 
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(
-        help="Describe, make or get data.\n\n[bold]Example[/bold]\n\n    reluflow data describe orthonormal --set n=5",
+        help="Describe, make or download data.\n\n[bold]Example[/bold]\n\n"
+        "    reluflow data describe orthonormal --set n=5",
         no_args_is_help=True,
     )
     group.command(
         "describe",
-        help="Say sizes, angles, norms, and which papers' assumptions hold.\n\n[bold]Example[/bold]\n\n"
+        help="Show sizes, angles, norms, and which assumptions of the papers hold.\n\n[bold]Example[/bold]\n\n"
         "    reluflow data describe five_points\n\n    reluflow data describe points.csv",
     )(describe)
     group.command(
         "make",
-        help="Make data and write them as .csv or .npz.\n\n[bold]Example[/bold]\n\n"
+        help="Generate data and write them as .csv or .npz.\n\n[bold]Example[/bold]\n\n"
         "    reluflow data make orthonormal --set n=5 --set seed=3 --out points.csv\n\n"
         "    reluflow data make line.csv --bias --out line_and_ones.csv",
     )(make)
     group.command(
         "get",
-        help="Get the MNIST files (11 MB), checked byte for byte; files already there are kept.\n\n"
+        help="Download the MNIST files (11 MB) and verify them; files already present are kept.\n\n"
         "[bold]Example[/bold]\n\n    RELUFLOW_DATA=~/data reluflow data get mnist",
     )(get)
     app.add_typer(group, name="data")
@@ -101,13 +102,10 @@ def get(
     from reluflow.cli import _fetch
 
     if name != "mnist":
-        raise ValueError(f"`reluflow data get` knows mnist, got {name!r}: the other data sets are made, not fetched.")
+        raise ValueError(f"`reluflow data get` downloads mnist only, got {name!r}: use `reluflow data make`.")
     root = os.environ.get("RELUFLOW_DATA")
     if to is None and not root:
-        raise ValueError(
-            "`RELUFLOW_DATA` must name the data folder, got nothing: `export RELUFLOW_DATA=~/data`, say, "
-            "or give `--to DIR`."
-        )
+        raise ValueError("`RELUFLOW_DATA` is not set: run `export RELUFLOW_DATA=~/data`, or give `--to DIR`.")
     folder = to if to is not None else Path(root or "") / "mnist"
     for line in _fetch.mnist(folder):
         typer.echo(line)

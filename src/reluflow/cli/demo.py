@@ -1,4 +1,4 @@
-"""`reluflow demo`: the first minute with the project."""
+"""`reluflow demo`: a one-minute introduction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 LOG_SCALE = -100_000.0
 FIVE = -15.86  # 1e-6 / sqrt(60)
 
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the figure and the page go.")]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the figure and the page.")]
 Scale = Annotated[float, typer.Option("--log-scale", metavar="X", help="Start from e^X.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]
 
@@ -18,7 +18,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a 
 def register(app: typer.Typer) -> None:
     app.command(
         "demo",
-        help="Follow one network from a tiny scale to its limit, beside what theory predicts; draw it.\n\n"
+        help="Train one network from a tiny scale to its limit, compare it with theory, and draw it.\n\n"
         "[bold]Example[/bold]\n\n    reluflow demo\n\n    reluflow demo --log-scale=-14 --out demo-14",
     )(demo)
 
@@ -37,7 +37,7 @@ def demo(out: Out = Path("demo"), log_scale: Scale = LOG_SCALE, json_: Json = Fa
     if not json_:
         console.print()
         console.print(f"[bold]One network from e^{log_scale:,.0f} to its limit[/bold]")
-        console.print("[dim]60 ReLU neurons, two points, gradient flow until nothing moves[/dim]")
+        console.print("[dim]60 ReLU neurons, two points, gradient flow until convergence[/dim]")
         console.print()
     film, five, facts, files, seconds = _make(out, log_scale, quiet=json_)
     if json_:
@@ -53,7 +53,7 @@ def demo(out: Out = Path("demo"), log_scale: Scale = LOG_SCALE, json_: Json = Fa
     console.print()
     console.print(
         f"t = 0 … {film.end:,.0f} in [bold]{stats.steps:,} steps, {_show.seconds(seconds)}[/bold]; "
-        f"energy identity off by {stats.energy_error:.0e}.",
+        f"energy identity error {stats.energy_error:.0e}.",
         soft_wrap=True,
     )
     console.print(
@@ -64,25 +64,25 @@ def demo(out: Out = Path("demo"), log_scale: Scale = LOG_SCALE, json_: Json = Fa
     console.print()
     for path, what in zip(
         files,
-        ("figure", "page, with every neuron in motion: open it in a browser", "experiment: change one thing"),
+        ("figure", "animated page: open it in a browser", "experiment file, to vary"),
         strict=True,
     ):
         console.print(f"  [bold]{path}[/bold]  [dim]{what}[/dim]", soft_wrap=True)
-    console.print(f"\n[dim]{time.perf_counter() - began:.1f} s in all.[/dim]")
+    console.print(f"\n[dim]{time.perf_counter() - began:.1f} s in total.[/dim]")
 
 
 def _make(out: Path, log_scale: float, quiet: bool):
     import time
 
     if out.exists() and not out.is_dir():
-        raise ValueError(f"`--out` must be a folder, got the file `{out}`: choose another.")
+        raise ValueError(f"`--out` must be a folder, got the file `{out}`: choose another name.")
     with _stages(
         ["loading", "following two points", "following five points", "drawing", "writing the page"], quiet
     ) as stage:
         from reluflow.cli import _figure, _film, _page
 
         stage()
-        _film.follow(log_scale)  # whatever must be compiled is compiled here, so that the time below is the run's own
+        _film.follow(log_scale)  # compile here, so that the time below is that of the run
         began = time.perf_counter()
         film = _film.follow(log_scale)
         seconds = time.perf_counter() - began
@@ -100,15 +100,13 @@ def _make(out: Path, log_scale: float, quiet: bool):
             _page.write(film, facts, figure, page, seconds, toml)
         except OSError as error:
             why = (error.strerror or "an error").lower()
-            raise OSError(
-                f"`{out}` must be a folder that you may write to, got {why}: choose another `--out`."
-            ) from error
+            raise OSError(f"Cannot write to {out} ({why}): choose another `--out`.") from error
         stage()
     return film, five, facts, (figure, page, file), seconds
 
 
 def short(experiment) -> str:
-    """The experiment without its defaults: what a person would write."""
+    """The experiment without its default values."""
     from reluflow import _toml
 
     init = experiment["init"]
@@ -122,7 +120,7 @@ def short(experiment) -> str:
 
 
 def _stages(names: list[str], quiet: bool):
-    """A bar over the stages; call what it yields when one is done."""
+    """A progress bar over the stages; call the yielded function when one is done."""
     from contextlib import contextmanager
 
     from rich.progress import (

@@ -12,15 +12,15 @@ FAILED, UNABLE = 1, 2  # a stated fact fails; a figure could not be made
 
 What = Annotated[
     str | None,
-    typer.Argument(metavar="PAPER[/FIG]", help="A paper, or one of its figures; left out, a list.", show_default=False),
+    typer.Argument(metavar="PAPER[/FIG]", help="A paper or one of its figures; omit for a list.", show_default=False),
 ]
 All = Annotated[bool, typer.Option("--all", help="Every figure of every paper.")]
-Jobs = Annotated[int, typer.Option("--jobs", metavar="N", help="Figures made at a time; 0 for one on each core.")]
-Quick = Annotated[bool, typer.Option("--quick/--full", help="Honest smaller sizes, or the paper's own.")]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write; a folder for each figure.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Compute again even where the numbers are there.")]
-Film = Annotated[bool, typer.Option("--film/--no-film", help="Write the animation, where there is one.")]
+Jobs = Annotated[int, typer.Option("--jobs", metavar="N", help="Figures made in parallel; 0 for one per core.")]
+Quick = Annotated[bool, typer.Option("--quick/--full", help="Reduced or full problem size.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting (repeatable).")]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder; each figure gets a subfolder.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Recompute even if saved numbers exist.")]
+Film = Annotated[bool, typer.Option("--film/--no-film", help="Write the animation, if there is one.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]
 
 
@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "reproduce",
         help="Make a paper's figures: PNG, PDF, numbers (zarr, CSV), facts.json and a caption.\n\n"
-        "Numbers that are there are not computed again; a figure is redrawn from them.\n\n"
+        "Saved numbers are not recomputed; a figure is redrawn from them.\n\n"
         "[bold]Example[/bold]\n\n"
         "    reluflow reproduce\n\n"
         "    reluflow reproduce boursier2022/fig4 --set seed=1\n\n"
@@ -51,7 +51,7 @@ def reproduce(
     from reluflow.papers import _figures
 
     if what is not None and all_:
-        raise ValueError(f"`--all` is every figure of every paper, got {what} as well: leave one of them out.")
+        raise ValueError(f"`--all` makes every figure of every paper, got {what} as well: omit one of them.")
     if set_ and (what is None or "/" not in what):
         got = "--all" if all_ else f"the paper {what}" if what else "no figure"
         raise ValueError(f"`--set` needs one figure, got {got}: as in `reluflow reproduce {what or 'min2024'}/fig4`.")
@@ -95,15 +95,14 @@ def _several(chosen, size: str, out: Path, *, fresh: bool, film: bool, jobs: int
 
 
 def many(chosen, size: str, out: Path, *, fresh=False, film=True, jobs=0, quiet=True):
-    """Yields what `make` says of each figure as it is done, `jobs` at a time in processes of their own.
+    """Yields the result of `make` for each figure as it finishes, `jobs` at a time in separate processes.
 
-    One that cannot be made is said so (`error`) and the others go on. Figures that are done stay done: the next command
-    takes their numbers.
+    A figure that cannot be made is reported (`error`) and the others continue. Finished numbers are reused next time.
     """
     from reluflow._checks import whole
     from reluflow.sweep.pool import cores
 
-    jobs = min(whole("jobs", jobs, least=0, hint="0 makes one figure on each core") or cores(), len(chosen))
+    jobs = min(whole("jobs", jobs, least=0, hint="0 makes one figure per core") or cores(), len(chosen))
     given = dict(fresh=fresh, film=film)
     if jobs == 1:
         for figure in chosen:
@@ -127,13 +126,13 @@ def _one(paper: str, name: str, size: str, out: Path, given: dict) -> dict:
         return make(_figures.paper(paper).figures[name], size, {}, out, **given)
     except (FileNotFoundError, ImportError) as error:
         return {"figure": f"{paper}/{name}", "error": str(error)}
-    except Exception as error:  # a fault in one figure is told, and the others are made
+    except Exception as error:  # an error in one figure is reported; the others are made
         return {"figure": f"{paper}/{name}", "error": f"{type(error).__name__}: {error}"}
 
 
 @contextmanager
 def _single_threads():
-    """Processes started inside have one thread each: there is one process for every core."""
+    """Processes started inside use one thread each: there is one process per core."""
     import os
 
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -148,7 +147,7 @@ def _single_threads():
 
 
 def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True, quiet=True) -> dict:
-    """Writes one figure's folder and returns what `facts.json` says, with the folder."""
+    """Writes one figure's folder and returns the content of `facts.json`, with the folder."""
     import json
     import time
 
@@ -194,7 +193,7 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
 
 
 def write_film(film, path: Path, dpi: int = 90) -> None:
-    """A GIF, and an MP4 beside it where ffmpeg is there; whole or not at all, the GIF last: it says that both are."""
+    """Writes a GIF, and an MP4 if ffmpeg is installed; the GIF last, so that its presence means both are complete."""
     import shutil
 
     from matplotlib.animation import FFMpegWriter, PillowWriter
@@ -213,7 +212,7 @@ def write_film(film, path: Path, dpi: int = 90) -> None:
 
 
 def _saved(figure, path: Path, size: str, changed: dict):
-    """Numbers that an earlier command left, where they are of the same settings and version."""
+    """Numbers saved by an earlier command with the same settings and version."""
     import json
 
     from reluflow import __version__

@@ -1,18 +1,17 @@
-"""`reluflow run`: an experiment file in, a run folder and a summary out."""
+"""`reluflow run`: runs an experiment file, writes a run folder and prints a summary."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key; may be repeated.")
-]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key (repeatable).")]
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="The run folder to write; left out, runs/NAME-KEY.")
+    Path | None, typer.Option("--out", metavar="DIR", help="The run folder to write (default runs/NAME-KEY).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]
 Verify = Annotated[
@@ -27,7 +26,7 @@ Template = Annotated[bool, typer.Option("--template", help="Print a commented ex
 def register(app: typer.Typer) -> None:
     app.command(
         "run",
-        help="Run an experiment file, save the run, and say what happened.\n\n"
+        help="Run an experiment file, save the run, and print a summary.\n\n"
         "[bold]Example[/bold]\n\n"
         "    reluflow run --template > my.toml\n\n"
         "    reluflow run my.toml --set init.log_scale=-40 --set init.seed=3 --out runs/small --plot small.png\n\n"
@@ -57,8 +56,8 @@ def run(
         try:
             _run(file, set_ or [], out, json_, plot)
         except MemoryError:
-            rule = "A run must fit in memory, got more than there is: lower `init.width` or `solve.save.memory`"
-            raise ValueError(f"{rule}. Nothing was left there.") from None
+            rule = "The run does not fit in memory: lower `init.width` or `solve.save.memory`"
+            raise ValueError(f"{rule}. Nothing was written.") from None
 
 
 def changes(texts: list[str]) -> dict:
@@ -89,7 +88,7 @@ def _run(file: Path, texts: list[str], out: Path | None, json_: bool, plot: Path
     chosen, out = out is None, _folder(file, experiment.key, out)
     console = _show.console(stderr=True)
     if experiment["sweep"] and not json_:
-        console.print("[dim]The file has a \\[sweep]; `run` follows its own values only.[/dim]")
+        console.print("[dim]The file has a \\[sweep], which `run` ignores.[/dim]")
     failed = None
     with _show.progress(file.stem, quiet=json_) as tell:
         try:
@@ -116,7 +115,7 @@ def _run(file: Path, texts: list[str], out: Path | None, json_: bool, plot: Path
 
 
 def _folder(file: Path, key: str, out: Path | None) -> Path:
-    """Where the run goes, refused before hours are spent on it."""
+    """The run folder, checked before the computation starts."""
     import os
 
     if out is None:
@@ -125,19 +124,17 @@ def _folder(file: Path, key: str, out: Path | None) -> Path:
         while out.exists():
             out, count = base.with_name(f"{base.name}-{count}"), count + 1
     elif out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise FileExistsError(f"`{out}` must not exist yet, got something there: choose another `--out`, or remove it.")
+        raise FileExistsError(f"`{out}` already exists: choose another `--out`, or remove it.")
     home = out.absolute().parent
     while not home.exists():
         home = home.parent
     if not home.is_dir() or not os.access(home, os.W_OK):
-        raise PermissionError(
-            f"`{out}` must be in a folder that you may write to, got `{home}`: choose another `--out`."
-        )
+        raise PermissionError(f"Cannot write to {out}: `{home}` is not a writable folder; choose another `--out`.")
     return out
 
 
 def _save(sol, file: Path, key: str, out: Path, chosen: bool) -> Path:
-    """Where the run is now. A name that was chosen here and taken meanwhile, by another process, is chosen again."""
+    """The final folder. If a generated name was taken by another process meanwhile, a new one is chosen."""
     while True:
         try:
             return sol.save(out)
@@ -148,7 +145,7 @@ def _save(sol, file: Path, key: str, out: Path, chosen: bool) -> Path:
 
 
 def facts(sol) -> dict:
-    """What a run found, as numbers a program may read; logarithms where numbers underflow."""
+    """The results of a run for `--json`; logarithms where numbers underflow."""
     import math
 
     import numpy as np
@@ -196,9 +193,9 @@ def _summary(sol, out: Path) -> None:
     odd += f", {got['unrecorded']:,} more not listed" if got["unrecorded"] else ""
     kinds = ", ".join(f"{k} {name}" for name, k in sol.events.counts().items()) or "none"
     table.add_row("events", f"{kinds}{odd}")
-    # For descent on a boundary the identity says nothing: it switches from side to side.
+    # The identity does not hold for descent on a boundary, which switches from side to side.
     flow = experiment["method.kind"] == "flow" and got["energy_error"] is not None
-    error = f"; energy identity off by {got['energy_error']:.1e}" if flow else ""
+    error = f"; energy identity error {got['energy_error']:.1e}" if flow else ""
     table.add_row(
         "work", f"{got['steps']:,} {'steps' if flow else 'iterations'} in {_show.seconds(got['seconds'])}{error}"
     )
@@ -226,18 +223,16 @@ def _verify(path: Path, json_: bool) -> None:
     path = path.parent if path.name == "zarr.json" else path
     old = rf.load(path)
     if old.experiment is None:
-        raise ValueError(
-            f"`{path}` must hold an experiment to be verified, got a run made in Python: rerun it from a file."
-        )
+        raise ValueError(f"`{path}` cannot be verified: it was made in Python, without an experiment file.")
     with _show.progress("recomputing", quiet=json_) as tell:
         new = old.experiment.changed(_again(old)).run(progress=tell)
     if new.outcome is rf.Outcome.INTERRUPTED:
         raise KeyboardInterrupt
-    if _short(
-        old
-    ):  # where another one stops depends on where its bursts end, so the frames of the old one are asked for
-        clock = old._frames[0]
-        new._frames = new._replay(clock[clock <= new._checkpoints[0][-1, 0]])
+    if _short(old):
+        # Where an interrupted run stops depends on its bursts, so compare at the frames of the old one.
+        clock = old.frames.clock
+        frames = new.replay.at(clock[clock <= new.end.clock[0]])
+        new = rf.Solution(dataclasses.replace(new.recording, frames=frames), new.replay)
     then, now = read_attributes(path)["versions"], versions()
     changed = [f"{k} {then.get(k)} → {now.get(k)}" for k in {**then, **now} if then.get(k) != now.get(k)]
     rows = compare(old, new)
@@ -260,14 +255,14 @@ def _verify(path: Path, json_: bool) -> None:
 
 
 def _short(sol) -> bool:
-    """Whether a run ended when it did by the clock on the wall."""
+    """Whether the end of a run depended on wall time."""
     from reluflow.outcome import Outcome
 
     return sol.outcome in (Outcome.INTERRUPTED, Outcome.TIME_LIMIT)
 
 
 def _again(old) -> dict:
-    """What to change to compute a run again: nothing raises, and one that was cut short need not go much further."""
+    """Changes for recomputing a run: errors do not raise, and an interrupted run is computed little further."""
     steps = {"solve.limits.steps": old.stats.steps + old.stats.rejected + 1} if _short(old) else {}
     kept = old.experiment["solve"].get("limits") or {}
     no_clock = {"solve.limits.seconds": None} if kept.get("seconds") is not None else {}
@@ -275,14 +270,14 @@ def _again(old) -> dict:
 
 
 def _judge(old, new, rows: list[dict], changed: list[str]) -> tuple[bool, str]:
-    """Whether a run that is not the same to the bit agrees, and a sentence: where it parts, or how near it is."""
+    """Whether a run that is not bit-identical agrees, and a sentence: where it differs, or by how much."""
     import numpy as np
 
-    from reluflow.descent import Descent
+    from reluflow.methods import Descent
 
     given = next((r["what"] for r in rows[:2] if not r["same"]), None)
     if given is not None:
-        return False, f"The recomputed run differs from the start: other {given} than were saved."
+        return False, f"The recomputed run differs from the start: its {given} are not those saved."
     if not changed:
         names = ", ".join(r["what"] for r in rows if not r["same"])
         return False, f"The recomputed run differs {_where(old, new)}, in {names}, and nothing recorded has changed."
@@ -299,7 +294,7 @@ def _judge(old, new, rows: list[dict], changed: list[str]) -> tuple[bool, str]:
 
 
 def _where(old, new) -> str:
-    """Words for the first frame that is not the same."""
+    """Description of the first frame that differs."""
     import numpy as np
 
     n = min(len(old.log_t), len(new.log_t))
@@ -310,9 +305,9 @@ def _where(old, new) -> str:
 
 
 def compare(old, new) -> list[dict]:
-    """What two runs of one experiment have in common, bit for bit, and how far apart the rest is.
+    """Bit-for-bit comparison of two runs of one experiment, with the size of each difference.
 
-    Of a run that was cut short the new one may know more events, and has another outcome.
+    For an interrupted run the new one may have more events, and has another outcome.
     """
     import numpy as np
 

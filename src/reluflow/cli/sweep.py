@@ -1,4 +1,4 @@
-"""`reluflow sweep`: an experiment file with a [sweep] in, a folder of finished tasks and a summary out."""
+"""`reluflow sweep`: runs an experiment file with a [sweep], writes a folder of results and prints a summary."""
 
 from __future__ import annotations
 
@@ -8,30 +8,28 @@ from typing import Annotated
 import typer
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key; may be repeated.")
-]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key (repeatable).")]
 Over = Annotated[
     list[str] | None,
-    typer.Option("--over", metavar="KEY=LIST", help="The values of a dotted key, for those of the file; repeatable."),
+    typer.Option("--over", metavar="KEY=LIST", help="Values of a dotted key, replacing the file's (repeatable)."),
 ]
-Keep = Annotated[list[str] | None, typer.Option("--keep", metavar="NAME", help="A quantity to keep; repeatable.")]
+Keep = Annotated[list[str] | None, typer.Option("--keep", metavar="NAME", help="A quantity to keep (repeatable).")]
 Kind = Annotated[str | None, typer.Option("--design", help="grid, list, random or latin.")]
-Points = Annotated[int | None, typer.Option("--points", metavar="N", help="How many, for random and latin designs.")]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Of random and latin designs.")]
-Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The folder; left out, runs/NAME-KEY.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with what is in the folder.")]
-Retry = Annotated[bool, typer.Option("--retry", help="The same, and try failed points again.")]
+Points = Annotated[int | None, typer.Option("--points", metavar="N", help="Points of a random or latin design.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of random and latin designs.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The folder to write (default runs/NAME-KEY).")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the sweep in the folder.")]
+Retry = Annotated[bool, typer.Option("--retry", help="Continue, and repeat failed points.")]
 Scheduler = Annotated[
     str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler: tcp://host:8786.")
 ]
-Workers = Annotated[int | None, typer.Option("--workers", metavar="N", help="Processes; left out, one a core.")]
-Seconds = Annotated[float | None, typer.Option("--seconds", metavar="S", help="Most wall time of one point.")]
-Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help='Most memory of one point: "2 GiB".')]
-Table = Annotated[Path | None, typer.Option("--table", metavar="CSV", help="Write the results as a table, too.")]
+Workers = Annotated[int | None, typer.Option("--workers", metavar="N", help="Processes (default: one per core).")]
+Seconds = Annotated[float | None, typer.Option("--seconds", metavar="S", help="Wall time limit of one point.")]
+Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help='Memory limit of one point: "2 GiB".')]
+Table = Annotated[Path | None, typer.Option("--table", metavar="CSV", help="Also write the results as a table.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="PNG", help="Draw the first quantity kept, or --show.")]
-Show = Annotated[list[str] | None, typer.Option("--show", metavar="NAME", help="What to draw; repeatable.")]
-Title = Annotated[str | None, typer.Option("--title", help="Of the picture; left out, the file's first comment.")]
+Show = Annotated[list[str] | None, typer.Option("--show", metavar="NAME", help="Quantity to draw (repeatable).")]
+Title = Annotated[str | None, typer.Option("--title", help="Title of the picture (default: the file's first comment).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]
 Listing = Annotated[bool, typer.Option("--quantities", help="List what can be kept, and stop.")]
 
@@ -39,7 +37,8 @@ Listing = Annotated[bool, typer.Option("--quantities", help="List what can be ke
 def register(app: typer.Typer) -> None:
     app.command(
         "sweep",
-        help="Run an experiment over lists of values, on all cores or a cluster; nothing finished is ever lost.\n\n"
+        help="Run an experiment over lists of values, on all cores or a cluster.\n\n"
+        "Interrupted sweeps keep completed runs; `--resume` continues them.\n\n"
         "[bold]Example[/bold]\n\n"
         "    reluflow sweep examples/sweep_exit.toml --plot exit.png\n\n"
         "    reluflow sweep my.toml --over 'init.seed=[0, 1, 2]' --keep final.log_loss --out runs/mine\n\n"
@@ -109,9 +108,11 @@ def sweep(
         picture(ds, show or None, title=_title(file) if title is None else title).savefig(plot, dpi=200)
         _wrote("picture", plot, quiet=json_)
     if "unsaved" in ds.attrs:
-        raise OSError(f"`{out}` is not whole: {ds.attrs['unsaved']}")
+        raise OSError(f"`{out}` is incomplete: {ds.attrs['unsaved']}")
     if "interrupted" in ds.attrs:
         raise typer.Exit(130)
+    if said["failed"] == said["points"]:
+        raise ValueError(f"All {said['points']:,} points failed, for instance: {said['reasons'][0]['reason']}")
 
 
 def _wrote(what: str, path: Path, quiet: bool) -> None:
@@ -120,7 +121,7 @@ def _wrote(what: str, path: Path, quiet: bool) -> None:
 
 
 def _title(file: Path) -> str:
-    """The comment that a file starts with, without its full stop; not the template's."""
+    """The first comment of a file, without its full stop; not the template's header."""
     from reluflow.cli.template import HEADER
 
     with open(file, encoding="utf-8") as lines:
@@ -129,14 +130,14 @@ def _title(file: Path) -> str:
 
 
 def _folder(file: Path, experiment, over, keep, plan) -> Path:
-    """runs/NAME-KEY, the key that of this very sweep, so that `--resume` finds it again."""
+    """runs/NAME-KEY with the key of this sweep, so that `--resume` finds it."""
     from reluflow.sweep.driver import described
 
     return Path("runs") / f"{file.stem}-{described(experiment, over, keep or None, *plan)['key'][:8]}"
 
 
 def facts(ds) -> dict:
-    """What a sweep found, as numbers a program may read."""
+    """The results of a sweep for `--json`."""
     import numpy as np
 
     outcome, counts = np.unique(ds["outcome"].values, return_counts=True)
@@ -184,7 +185,7 @@ def _summary(ds, said: dict) -> None:
         if name in ("seconds", "failed") or values.dtype.kind != "f" or values.dims != ds["failed"].dims:
             continue
         some = values.values[np.isfinite(values.values)]
-        missing = f"  [dim]{values.size - some.size:,} without[/dim]" if some.size < values.size else ""
+        missing = f"  [dim]{values.size - some.size:,} missing[/dim]" if some.size < values.size else ""
         if some.size:
             low, middle, high = np.quantile(some, [0.0, 0.5, 1.0])
             if header:
@@ -204,7 +205,7 @@ def _summary(ds, said: dict) -> None:
 
 
 def write_table(ds, path: Path) -> None:
-    """One row per point: the values of its keys, then every number or text kept of it."""
+    """One row per point: the values of its keys, then every number or text kept."""
     import csv
 
     import numpy as np
@@ -232,7 +233,7 @@ def _quantities() -> None:
 
 
 def _progress(what: str, quiet: bool):
-    """Yields a callback: the dashboard's address once, then a bar with rate, failures and time left."""
+    """Yields a callback that shows the dashboard's address once, then a bar with rate, failures and remaining time."""
     from contextlib import contextmanager
 
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -1,11 +1,11 @@
-"""`reluflow run --template`: an experiment that runs as it stands, with every other choice in its comments."""
+"""`reluflow run --template`: an experiment ready to run, with all other options in comments."""
 
 from __future__ import annotations
 
 from reluflow import _schema, _toml
 from reluflow._schema import EXAMPLES, REQUIRED, Param, Table, note, plain
 
-# What the template itself runs; everything else it says is read off the signatures.
+# The values that the template sets; everything else comes from the signatures.
 START: dict[str, dict] = {
     "data": {"kind": "two_points"},
     "init": {"kind": "balanced", "width": 60, "log_scale": -16.0, "seed": 0},
@@ -23,7 +23,7 @@ HEADER = "# A reluflow experiment"
 def template() -> str:
     parts = [
         f"{HEADER}: each table is a call of the Python constructor named beside it, each key one of its\n"
-        "# arguments. Lines that start with #: are defaults or other choices; take the mark away to use one.\n"
+        "# arguments. Lines that start with #: are defaults or other options; remove the mark to use one.\n"
         "# Run it with `reluflow run my.toml`; change a value for one run with `--set init.log_scale=-40`.\n"
         "format = 1"
     ]
@@ -35,10 +35,10 @@ def template() -> str:
             if param.table is not None:
                 parts.append(_section(param.table, START[param.table.path]))
     parts.append(
-        "#: [sweep]                    # for `rf.sweep`; `reluflow run` follows the values above only\n"
-        "#: keep = []                  # quantities kept of every run\n"
+        "#: [sweep]                    # for `rf.sweep`; `reluflow run` ignores it\n"
+        "#: keep = []                  # quantities to keep\n"
         '#: design = "grid"            # or "list", "random", "latin"\n'
-        "#: points = 100               # how many, for random and latin designs\n"
+        "#: points = 100               # number of points, for random and latin designs\n"
         "#: seed = 0                   # of random and latin designs\n"
         "#: [sweep.over]               # every combination of these lists\n"
         '#: "init.log_scale" = [-4.0, -8.0, -16.0]\n'

@@ -1,4 +1,4 @@
-"""Data sets: `Data(x, y)` and everything that makes one."""
+"""Data sets: `Data(x, y)`, files and generators."""
 
 from reluflow.data.core import Data
 from reluflow.data.digits import mnist, mnist_arrays

@@ -1,4 +1,4 @@
-"""What the random generators share: the stream, the labels, a random orthonormal family."""
+"""Helpers of the random generators: the random stream, labels, a random orthonormal family."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LABELS = ("signs", "balanced", "gaussian", "positive")
 
 
 def stream(seed: int) -> np.random.Generator:
-    """The stream of data: `default_rng([seed, 1])`."""
+    """The random stream for data: `default_rng([seed, 1])`."""
     return np.random.default_rng([whole("seed", seed, least=0, hint="any non-negative seed"), 1])
 
 
@@ -25,7 +25,7 @@ def columns(d: int) -> int:
 def labels(given, n: int, rng: np.random.Generator) -> np.ndarray:
     """`given` as n numbers, or drawn by name.
 
-    "signs" is +1 or -1 at random, "balanced" is +1 for the first half (an odd one out too) and -1 for the rest,
+    "signs" is +1 or -1 at random, "balanced" is +1 for the first half (rounded up) and -1 for the rest,
     "gaussian" is standard normal, "positive" is +1 throughout.
     """
     if isinstance(given, str):

@@ -2,8 +2,8 @@ r"""Angles between all pairs of rows, a block at a time: n = 12,665 needs no n x
 
     cos_ik = <x_i, x_k> / (|x_i| |x_k|)
 
-Rows are first scaled by powers of two, which rounds nothing: orthogonal rows such as (-1/2, 1) and (2, 1) give cosine 0
-itself, and no square over- or underflows.
+Rows are first scaled by powers of two, which is exact: orthogonal rows such as (-1/2, 1) and (2, 1) give cosine exactly
+0, and no square over- or underflows.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from reluflow.data.core import PARALLEL
 
 EPS = float(np.finfo(float).eps)
 BLOCK = 512
-# Below this distance from 1 a cosine in float64 no longer tells an angle: read the chord |u_i - u_k| instead.
+# Closer to 1 than this, a cosine in float64 no longer determines the angle: use the chord |u_i - u_k| instead.
 NEAR = 1e-10
 
 
 def _scaled(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows with largest entry in [1/2, 1), and the powers of two taken out."""
+    """Rows with largest entry in [1/2, 1), and the powers of two removed."""
     power = np.frexp(np.max(np.abs(x), axis=1))[1]
     return np.ldexp(x, -power[:, None]), power
 
 
 def norms(x: np.ndarray) -> np.ndarray:
-    """Row norms, right also where squares over- or underflow."""
+    """Row norms, accurate also where squares over- or underflow."""
     scaled, power = _scaled(x)
     return np.ldexp(np.linalg.norm(scaled, axis=1), power)
 
@@ -123,7 +123,7 @@ def _pair(flat: int, shape: tuple[int, ...], first: int) -> tuple[int, int]:
 
 
 def collinear(x: np.ndarray, close: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Those of the pairs `close` that are parallel, and those that are opposite, to the rounding of a unit row."""
+    """The pairs in `close` that are parallel, and those that are opposite, up to the rounding of a unit row."""
     u = unit_rows(x)
     i, k = close.T
     both = np.concatenate([u, -u])

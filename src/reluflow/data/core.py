@@ -47,7 +47,7 @@ class Data:
     # Other data from these (transform.py) -----------------------------------------------------------------------------
 
     def with_bias(self, value: float = 1.0) -> Data:
-        """A last column that holds `value`, so that w's last entry acts as a bias."""
+        """Appends a column equal to `value`, so that the last entry of w acts as a bias."""
         from reluflow.data import transform
 
         return transform.with_bias(self, value)
@@ -65,7 +65,7 @@ class Data:
         return transform.normalised(self)
 
     def flipped(self) -> Data:
-        """Labels times -1; trading the classes trades the signs of the output weights and nothing else."""
+        """Labels times -1; swapping the classes only swaps the signs of the output weights."""
         from reluflow.data import transform
 
         return transform.flipped(self)
@@ -75,16 +75,16 @@ class Data:
 
         Two rows are linked when the angle between them is at most `angle`; a chain of links is one group, so the result
         does not depend on the order of the rows and the ends of a long chain may be further apart than `angle`. A group
-        stands where its first row stood. Rows that point in opposite directions are never linked, a zero row has no
+        takes the place of its first row. Rows that point in opposite directions are never linked, a zero row has no
         direction and stays, and `angle=0` merges exact copies and positive multiples only. A group with labels of both
-        signs gets a label in between, which the square loss alone accepts.
+        signs gets a label in between, which only the square loss accepts.
         """
         from reluflow.data import transform
 
         return transform.merged(self, angle)
 
     def subset(self, rows) -> Data:
-        """The rows named by indices or by a boolean mask, in the order given."""
+        """The rows selected by indices or by a boolean mask, in the order given."""
         from reluflow.data import transform
 
         return transform.subset(self, rows)
@@ -92,7 +92,7 @@ class Data:
     def split(self, fraction: float = 0.8, seed: int = 0) -> tuple[Data, Data]:
         """(train, test): a random `fraction` of each label value's rows, rounded, and the rest; rows keep their order.
 
-        Labels with more than 20 values are taken as real numbers and drawn from as one pool.
+        Labels with more than 20 distinct values are treated as real numbers, and the rows are drawn from one pool.
         """
         from reluflow.data import transform
 
@@ -101,7 +101,7 @@ class Data:
     # What they are like, and where they go ----------------------------------------------------------------------------
 
     def describe(self) -> Description:
-        """Sizes, angles, norms and which papers' assumptions hold: print it, or read its fields."""
+        """Sizes, angles, norms, and which assumptions of the papers hold; print it, or read its fields."""
         from reluflow.data import report
 
         return report.describe(self)

@@ -23,7 +23,7 @@ from reluflow.data.core import Data
 class _File(NamedTuple):
     name: str
     shape: tuple[int, ...]
-    sha256: str  # of the unpacked file, so that packing it again does not matter
+    sha256: str  # of the uncompressed file
 
 
 FILES = {
@@ -61,19 +61,19 @@ def mnist(
     seed: int = 0,
     folder=None,
 ) -> Data:
-    """Images as rows of 784 pixels in [0, 1], in the files' order. Say which by one of three (0 against 1 if by none):
+    """Images as rows of 784 pixels in [0, 1], in file order. Select them in one of three ways (by default 0 and 1):
 
     - `pair=(0, 1)`: the first digit is +1, the second -1; either may be a list, `([0, 1, 2, 3, 4], [5, 6, 7, 8, 9])`.
     - `parity=True`: even digits are +1, odd ones -1.
-    - `digits="all"`, or a list of digits: `y` is the digit itself, for losses over several classes.
+    - `digits="all"`, or a list of digits: `y` is the digit itself, for multi-class losses.
 
-    `size` keeps that many rows, drawn at random (`seed`) and shared equally among the labels. `centre=True` takes off
-    the mean of the rows returned; `centre="train"` takes off the mean of all training images of these digits, which is
-    what a test set needs. `folder` looks elsewhere than in `$RELUFLOW_DATA/mnist/`.
+    `size` keeps that many rows, drawn at random (`seed`) and shared equally among the labels. `centre=True` subtracts
+    the mean of the rows returned; `centre="train"` subtracts the mean of all training images of these digits, as a test
+    set needs. `folder` replaces `$RELUFLOW_DATA/mnist/`.
     """
     groups, name = _choice(pair, parity, digits)
     if not isinstance(centre, bool) and centre != "train":
-        raise ValueError(f'`centre` must be True, False or "train", got {shown(centre)}: a test set takes "train".')
+        raise ValueError(f'`centre` must be True, False or "train", got {shown(centre)}: use "train" for a test set.')
     value = np.full(10, np.nan)  # the label of each digit
     for label, members in groups:
         value[list(members)] = label
@@ -84,7 +84,7 @@ def mnist(
     x = images[keep].reshape(len(keep), -1) / 255.0
     if centre == "train":
         images, digit = mnist_arrays("train", folder=folder)
-        # An exact sum of integers, divided once: the same mean whatever the order.
+        # An exact sum of integers, divided once: the mean does not depend on the order.
         chosen = images[~np.isnan(value[digit])]
         x -= chosen.reshape(len(chosen), -1).sum(axis=0, dtype=np.int64) / (255.0 * len(chosen))
     elif centre:
@@ -93,14 +93,12 @@ def mnist(
 
 
 def mnist_arrays(split: str = "train", folder=None) -> tuple[np.ndarray, np.ndarray]:
-    """The files as they are: images (n, 28, 28) and digits (n,), uint8, read-only; n = 60,000 or 10,000 ("test")."""
+    """The files unchanged: images (n, 28, 28) and digits (n,), uint8, read-only; n = 60,000 or 10,000 ("test")."""
     one_of("split", split, FILES)
     if folder is None:
         root = os.environ.get("RELUFLOW_DATA")
         if not root:
-            raise FileNotFoundError(
-                f"MNIST must be at `$RELUFLOW_DATA/mnist/`, got no `RELUFLOW_DATA`: set it, and {HOW}."
-            )
+            raise FileNotFoundError(f"MNIST not found: `RELUFLOW_DATA` is not set. Set it, and {HOW}.")
         folder = Path(root) / "mnist"
     if not isinstance(folder, str | os.PathLike):
         raise TypeError(f"`folder` must be a path, got {shown(folder)}: write it in quotes.")
@@ -113,18 +111,18 @@ def _load(folder: Path, file: _File) -> np.ndarray:
         if path.is_file():
             stat = path.stat()
             return _read(path, file, stat.st_mtime_ns, stat.st_size)
-    raise FileNotFoundError(f"MNIST must have `{file.name}.gz` in `{folder}`, got no such file: {HOW}.")
+    raise FileNotFoundError(f"MNIST file not found: {folder}/{file.name}.gz. To install it, {HOW}.")
 
 
 @lru_cache(maxsize=4)
 def _read(path: Path, file: _File, _mtime: int, _size: int) -> np.ndarray:
-    """One checked file; time and size of the file are there so that a changed file is read again."""
+    """One file, verified; the file's time and size are arguments so that a changed file is read again."""
     length = int(np.prod(file.shape)) + 4 + 4 * len(file.shape)
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as handle:
-            content = handle.read(length + 1)  # never more, whatever the file unpacks to
+            content = handle.read(length + 1)  # never more, whatever the file decompresses to
             if len(content) == length:
-                handle.read(1)  # at the end of a packed file this checks its own sum
+                handle.read(1)  # at the end of a compressed file this verifies its checksum
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(
             f"`{path}` must be the original MNIST file, got a damaged one ({plainly(str(error), 100)}): {HOW}."
@@ -172,7 +170,7 @@ def _digits(name: str, given) -> tuple[int, ...]:
 
 
 def _shared(keep: np.ndarray, label: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """`size` of the rows `keep`, in their order: as many of each label, the smaller labels taking what is left over."""
+    """`size` of the rows `keep`, in their order, equally many of each label; a remainder goes to the smaller labels."""
     size = whole("size", size, least=1, hint="the number of rows to keep")
     rng = _draw.stream(seed)
     values = np.unique(label)
@@ -181,8 +179,8 @@ def _shared(keep: np.ndarray, label: np.ndarray, size: int, seed: int) -> np.nda
         pool, want = keep[label == value], size // len(values) + (k < size % len(values))
         if want > len(pool):
             raise ValueError(
-                f"`size` must not ask for more than a label has, got {want} of label {value:g} out of {len(pool)}: "
-                f"at most {len(values) * len(pool)} rows share equally."
+                f"`size` asks for {want} rows of label {value:g}, which has only {len(pool)}: "
+                f"use at most {len(values) * len(pool)}."
             )
         chosen.append(rng.permutation(pool)[:want])
     return np.sort(np.concatenate(chosen))

@@ -1,11 +1,13 @@
-"""Data in CSV and NPZ files. Numbers survive the round trip bit for bit; nothing is ever unpickled."""
+"""Data in CSV and NPZ files. Numbers are preserved bit for bit; nothing is unpickled."""
 
 from __future__ import annotations
 
 import csv
+import io
 import math
 import os
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,37 +15,48 @@ import numpy as np
 from reluflow._checks import by_name, plainly, shown, whole
 from reluflow.data.core import Data
 
-# An archive may unpack to this many bytes, or to this many times its size: more is a bomb, not data.
+# Most bytes an archive may decompress to, or most times its own size.
 UNPACKED, RATIO = 2**28, 100
-NAME = 1000  # letters of a name
+NAME = 1000  # characters of a name
 
 
 @by_name
 def from_csv(path, label=None, delimiter: str = ",") -> Data:
     """Read one row per line; blank lines and lines that start with # are skipped.
 
-    The first line is a header when one of its cells is not a number. `label` names the label's column, by its header or
-    counted from 0 (-1 is the last); left out, it is the column called y, or the last one.
+    The first line is a header when none of its cells is a number. `label` is the label's column, by its header or
+    by its number from 0 (-1 is the last); by default it is the column called y, or the last one.
     """
     path = _existing(path)
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"\0':
-        raise ValueError(f'`delimiter` must be one letter, got {shown(delimiter)}: try "," or ";".')
-    header: list[str] | None = None
-    rows: list[list[float]] = []
+        raise ValueError(f'`delimiter` must be one character, got {shown(delimiter)}: try "," or ";".')
     try:
         with open(path, newline="", encoding="utf-8-sig") as handle:
-            reader = csv.reader(handle, delimiter=delimiter)
-            for cells in reader:
-                if not cells or cells[0].lstrip().startswith("#") or all(not c.strip() for c in cells):
-                    continue
-                if header is None and not rows and not all(_is_number(c) for c in cells):
-                    header = [c.strip() for c in cells]
-                    continue
-                width = len(header) if header else len(rows[0]) if rows else len(cells)
-                rows.append(_numbers(path, reader.line_num, cells, width, delimiter))
-    except (UnicodeDecodeError, csv.Error, OSError) as error:
-        why = plainly(str(error), 200)
-        raise ValueError(f"{_called(path)} must be a CSV file in UTF-8, got {why}: save it as plain text.") from None
+            return _from_lines(handle, path, label, delimiter)
+    except (UnicodeDecodeError, OSError) as error:
+        raise _not_csv(path, error) from None
+
+
+def from_csv_text(text: str, name: str = "data.csv", label=None, delimiter: str = ",") -> Data:
+    """The same from the text of a file called `name`."""
+    return _from_lines(io.StringIO(text.removeprefix("\ufeff"), newline=""), Path(name), label, delimiter)
+
+
+def _from_lines(lines: Iterable[str], path: Path, label, delimiter: str) -> Data:
+    header: list[str] | None = None
+    rows: list[list[float]] = []
+    reader = csv.reader(lines, delimiter=delimiter)
+    try:
+        for cells in reader:
+            if not cells or cells[0].lstrip().startswith("#") or all(not c.strip() for c in cells):
+                continue
+            if header is None and not rows and not all(_is_number(c) for c in cells):
+                header = _header(path, reader.line_num, cells, delimiter)
+                continue
+            width = len(header) if header else len(rows[0]) if rows else len(cells)
+            rows.append(_numbers(path, reader.line_num, cells, width, delimiter))
+    except csv.Error as error:
+        raise _not_csv(path, error) from None
     if not rows:
         raise ValueError(
             f"{_called(path)} must hold at least one line of numbers, got none: one row per line, label included."
@@ -53,18 +66,34 @@ def from_csv(path, label=None, delimiter: str = ",") -> Data:
     return Data(np.delete(table, column, axis=1), table[:, column], name=path.stem)
 
 
+def _not_csv(path: Path, error: Exception) -> ValueError:
+    why = plainly(str(error), 200)
+    return ValueError(f"{_called(path)} must be a CSV file in UTF-8, got {why}: save it as plain text.")
+
+
+def _header(path: Path, line: int, cells: list[str], delimiter: str) -> list[str]:
+    """The names of the columns; a first line that is neither all names nor all numbers is refused."""
+    for k, cell in enumerate(cells):
+        if _is_number(cell):
+            other = next(c for c in cells if not _is_number(c))
+            raise ValueError(
+                f"The first line of {_called(path)} must hold names or numbers, not both, got {shown(other.strip())} "
+                f"beside {shown(cell.strip())} in column {k + 1} of line {line}: repair that line "
+                f"(cells end at {delimiter!r})."
+            )
+    return [c.strip() for c in cells]
+
+
 def _existing(path) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"`path` must be a path, got {shown(path)}: write it in quotes.")
     path = Path(path)
     try:
         there = path.is_file()
-    except (OSError, ValueError):  # no folder of that length, no such letters
+    except (OSError, ValueError):  # path too long, or invalid characters
         there = False
     if not there:
-        raise FileNotFoundError(
-            f"{_called(path)} must be a file, got nothing there: check the path (now in `{Path.cwd()}`)."
-        )
+        raise FileNotFoundError(f"File not found: {plainly(str(path))} (current folder {Path.cwd()}).")
     return path
 
 
@@ -77,7 +106,7 @@ def _is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    return "_" not in cell  # Python reads 1_0 as 10; a data file that holds it is broken
+    return "_" not in cell  # Python reads 1_0 as 10; in a data file it is a mistake
 
 
 def _numbers(path: Path, line: int, cells: list[str], width: int, delimiter: str) -> list[float]:
@@ -100,7 +129,7 @@ def _numbers(path: Path, line: int, cells: list[str], width: int, delimiter: str
     k = next(k for k, cell in enumerate(cells) if not _is_number(cell) or not math.isfinite(float(cell)))
     raise ValueError(
         f"Every cell of {_called(path)} must be a finite number, got {shown(cells[k].strip())} on line {line}, "
-        f"column {k + 1}: repair or drop that line; a column of words must go, or be numbered (classes as 1 and -1)."
+        f"column {k + 1}: repair or drop that line; replace text columns by numbers (classes by 1 and -1)."
     )
 
 
@@ -138,14 +167,13 @@ def write_csv(data: Data, path) -> None:
 
 @by_name
 def from_npz(path) -> Data:
-    """Read arrays `x` (n, d) and `y` (n,), and `name` where there is one."""
+    """Read arrays `x` (n, d) and `y` (n,), and `name` if there is one."""
     path = _existing(path)
     try:
         archive = zipfile.ZipFile(path)
-    except Exception:  # whatever the parser says, it is no archive to the reader
+    except Exception:  # whatever the parser raises, the file is not a valid archive
         raise ValueError(
-            f"{_called(path)} must be an NPZ file, got something else or part of one: "
-            "write one with `np.savez(path, x=x, y=y)`."
+            f"{_called(path)} is not a complete NPZ file: write one with `np.savez(path, x=x, y=y)`."
         ) from None
     with archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
@@ -171,14 +199,14 @@ def from_npz(path) -> Data:
 
 
 def _bounded(path: Path, members: dict[str, zipfile.ZipInfo]) -> None:
-    """What the archive says it unpacks to, which is all that `zipfile` will read, must not be absurd."""
+    """The decompressed size stated in the archive, which `zipfile` enforces, must be within bounds."""
     whole, most = sum(info.file_size for info in members.values()), max(UNPACKED, RATIO * path.stat().st_size)
     if whole > most:
         raise ValueError(f"{_called(path)} must unpack to at most {most} bytes, got {whole}: save it with `np.savez`.")
 
 
 def _member(path: Path, archive: zipfile.ZipFile, key: str, info: zipfile.ZipInfo) -> np.ndarray:
-    """One array, read only after its header has been found to fit its size; objects are never unpickled."""
+    """One array, read only after its header was checked against its size; objects are never unpickled."""
     objects = False
     try:
         with archive.open(info) as handle:
@@ -193,9 +221,9 @@ def _member(path: Path, archive: zipfile.ZipFile, key: str, info: zipfile.ZipInf
             ):
                 raise ValueError("the header must fit the member")
             return np.frombuffer(handle.read(), dtype).reshape(shape, order="F" if fortran else "C")
-    except Exception:  # whatever a parser or an unpacker says of a member, it is damage to the reader
+    except Exception:  # whatever the parser raises, the member is damaged
         got = "Python objects: save float arrays" if objects else "damage: write it again with `np.savez`"
-        raise ValueError(f"`{key}` in {_called(path)} must be a whole array of plain numbers, got {got}.") from None
+        raise ValueError(f"`{key}` in {_called(path)} must be a complete array of plain numbers, got {got}.") from None
 
 
 def write_npz(data: Data, path) -> None:
@@ -203,10 +231,10 @@ def write_npz(data: Data, path) -> None:
 
 
 def _replace(path, write) -> None:
-    """Write beside `path`, then rename: a reader never sees half a file."""
+    """Write a temporary file beside `path`, then rename it, so that readers never see an incomplete file."""
     path = Path(path)
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"The folder of {_called(path)} must exist, got no `{path.parent}`: make it first.")
+        raise FileNotFoundError(f"Folder not found: {plainly(str(path.parent))}. Create it first.")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(part, "wb") as handle:

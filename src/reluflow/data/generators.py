@@ -1,4 +1,4 @@
-"""Data drawn at random. Every generator draws from `default_rng([seed, 1])`, in the order its docstring gives.
+"""Random data. Every generator draws from `default_rng([seed, 1])`, in the order given in its docstring.
 
 `labels` is a list of numbers, or "signs" (+1 or -1 at random), "balanced" (+1 for the first half, -1 for the rest),
 "gaussian" or "positive".
@@ -22,7 +22,7 @@ def _not_negative(name: str, value) -> float:
 
 
 def random_points(n: int, d: int, labels="gaussian", scale: float = 1.0, seed: int = 0) -> Data:
-    """Standard normal rows times `scale`, then labels: data that satisfy no paper's assumptions."""
+    """Standard normal rows times `scale`, then labels: generic data, outside the assumptions of the papers."""
     n, d, rng = _draw.rows(n), _draw.columns(d), _draw.stream(seed)
     x = _positive("scale", scale) * rng.normal(size=(n, d))
     return Data(x, _draw.labels(labels, n, rng), name="random_points")
@@ -59,13 +59,13 @@ def orthogonally_separable(
     r"""Data for Assumption 1 of Min et al. whose smallest label-signed cosine is `mu`, to rounding.
 
     The directions u_i = y_i x_i / |x_i| lie in a cap of half angle arccos(mu) / 2 around a random centre: at random,
-    but for two at opposite ends of a diameter. These two attain mu; no pair is wider, by the triangle inequality.
-    Drawn: the centre, directions in the cap, depths uniform in (0, 1), which two rows, norms uniform in
+    except for two at opposite ends of a diameter. These two attain mu; by the triangle inequality no pair is further
+    apart. Drawn: the centre, directions in the cap, depths uniform in (0, 1), which two rows, norms uniform in
     [norm_min, norm_max], labels.
     """
     n = whole("n", n, least=2, hint="mu is about pairs of rows")
     d = whole("d", d, least=2, hint="on a line every cosine is 1 or -1")
-    mu = number("mu", mu, rule="in (0, 1)", ok=lambda v: 0 < v < 1, hint="at 0 or below no theorem applies; try 0.3")
+    mu = number("mu", mu, rule="in (0, 1)", ok=lambda v: 0 < v < 1, hint="no theorem applies at 0 or below; try 0.3")
     low, high = _positive("norm_min", norm_min), _positive("norm_max", norm_max)
     if high < low:
         raise ValueError(f"`norm_max` must be at least `norm_min` = {low:g}, got {high:g}: swap them.")
@@ -75,7 +75,7 @@ def orthogonally_separable(
     across = rng.normal(size=(n, d))
     depth = rng.random(n)
     i, k = rng.choice(n, size=2, replace=False)
-    for _ in range(2):  # once more: rounding of the first projection is not small against a short remainder
+    for _ in range(2):  # twice: after one projection the rounding error may be large relative to a short remainder
         across -= np.outer(across @ centre, centre)
         across /= np.linalg.norm(across, axis=1, keepdims=True)
     across[k], depth[[i, k]] = -across[i], 1.0
@@ -96,8 +96,8 @@ def nearly_orthogonal(
     r"""Data for Kou et al. with equal norms and n max|<x_i, x_k>| / |x|^2 = `kappa`, every pair at that bound.
 
     The Gram matrix is norm^2 (I + (kappa/n) S), S symmetric with random +-1 off the diagonal, and X its Cholesky factor
-    (d = n); giving `d` turns it into a random n-dimensional subspace of R^d. kappa < n/(n-1) always works; beyond, it
-    depends on the signs drawn and a refusal names the limit. Drawn: S, the subspace, labels.
+    (d = n); giving `d` embeds it in a random n-dimensional subspace of R^d. kappa < n/(n-1) is always possible; beyond,
+    it depends on the signs drawn, and the error states the limit. Drawn: S, the subspace, labels.
     """
     n = whole("n", n, least=2, hint="kappa is about pairs of rows")
     kappa = _not_negative("kappa", kappa)
@@ -106,11 +106,11 @@ def nearly_orthogonal(
     s = np.triu(rng.choice([-1.0, 1.0], size=(n, n)), k=1)
     s += s.T
     limit = n / -float(np.linalg.eigvalsh(s)[0])
-    # At the limit itself the rows are dependent; a factor with 1e-8 of room is still accurate to rounding.
+    # At the limit the rows are linearly dependent; a factor 1e-8 away is still accurate to rounding.
     if kappa >= limit * (1 - 1e-8):
         raise ValueError(
             f"`kappa` must be below {limit:.6g} for these signs (n = {n}, seed = {seed}), got {kappa:g}: "
-            "no rows have such angles; lower it or try another seed."
+            "no rows with such angles exist; lower it or try another seed."
         )
     x = size * np.linalg.cholesky(np.eye(n) + (kappa / n) * s)
     if d is not None:
@@ -125,7 +125,7 @@ def gaussian_mixture(
 ) -> Data:
     """Figure 1 of Kou et al.: x = y m + noise, one centre m ~ N(0, mean_std^2 I), noise N(0, noise_std^2 I).
 
-    The defaults are the figure's. Drawn: m, labels, noise.
+    The defaults are those of the figure. Drawn: m, labels, noise.
     """
     n, d, rng = _draw.rows(n), _draw.columns(d), _draw.stream(seed)
     centre = _not_negative("mean_std", mean_std) * rng.normal(size=d)
@@ -137,11 +137,11 @@ def gaussian_mixture(
 def gaussian_neuron(n: int = 10_000, d: int = 100, std: float = 1.0, depth: int = 1, seed: int = 0) -> Data:
     """Lee et al.: standard normal rows labelled by one target neuron, y = |w*|^(depth-1) max(<w*, x>, 0).
 
-    w* has entries N(0, std^2): the paper's k* is read as `std` (their text fits), so pass sqrt(k*) for a variance.
+    w* has entries N(0, std^2): the paper's k* is taken as `std`, in line with its text; pass sqrt(k*) for a variance.
     `depth` 1, 2, 3 are their 1L, 2L, 3L with a balanced target. Drawn: w* (`gaussian_neuron_target` gives it), rows.
     """
     n, rng = _draw.rows(n), _draw.stream(seed)
-    depth = whole("depth", depth, least=1, hint="1 is a bare neuron")
+    depth = whole("depth", depth, least=1, hint="1 is a single neuron")
     target = _target(d, std, rng)
     x = rng.normal(size=(n, len(target)))
     y = np.linalg.norm(target) ** (depth - 1) * np.maximum(x @ target, 0.0)
@@ -149,7 +149,7 @@ def gaussian_neuron(n: int = 10_000, d: int = 100, std: float = 1.0, depth: int 
 
 
 def gaussian_neuron_target(d: int = 100, std: float = 1.0, seed: int = 0) -> np.ndarray:
-    """The w* that labels `gaussian_neuron` with the same `d`, `std` and `seed`."""
+    """The target w* of `gaussian_neuron` with the same `d`, `std` and `seed`."""
     return _target(d, std, _draw.stream(seed))
 
 

@@ -1,10 +1,10 @@
-r"""What a data set is like, and which papers' assumptions it meets.
+r"""Description of a data set, and which assumptions of the papers it satisfies.
 
     u_i = sign(y_i) x_i / |x_i|       mu = min_{i != k} <u_i, u_k>                    [Min et al., Assumption 1]
     p = max_{i != k} |<x_i, x_k>|     kappa = n p / min |x_i|^2,  R = max |x_i| / min |x_i|     [Kou et al.]
     D+ = (1/n) sum_{y_i > 0} y_i x_i, D- likewise                                     [Boursier et al., Assumption 2]
 
-Angles are taken between all pairs, a block at a time: some 7 s for MNIST 0/1 (n = 12,665, d = 784) on two free cores.
+Angles are taken between all pairs, a block at a time: about 7 s for MNIST 0/1 (n = 12,665, d = 784) on two idle cores.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ RELATIONS = {"<=": lambda gap: gap <= 0, "<": lambda gap: gap < 0, ">": lambda g
 
 @dataclass(frozen=True)
 class Assumption:
-    """`measured` against `bound`; `slack` is what rounding alone may do to `measured`.
+    """`measured` against `bound`; `slack` bounds the rounding error of `measured`.
 
-    A strict relation must clear its bound by more than the slack; one with equality may miss it by the slack. A `bound`
-    of None is a constant the paper never names: nothing is judged, and `note` says what the number means.
+    A strict relation must hold by more than the slack; a non-strict one may fail by at most the slack. A `bound` of
+    None is a constant that the paper does not specify: there is no verdict, and `note` explains the number.
     """
 
     paper: str
@@ -61,7 +61,7 @@ class Assumption:
 
 @dataclass(frozen=True)
 class Pairs:
-    """How many pairs of rows there are of a kind, and the first few."""
+    """The number of pairs of rows of a kind, and the first few of them."""
 
     count: int = 0
     first: tuple[tuple[int, int], ...] = ()
@@ -112,7 +112,7 @@ class Description:
         return self.norm_max / self.norm_min if self.norm_min > 0 else np.inf
 
     def to_dict(self) -> dict:
-        """Plain numbers, strings and lists, for JSON; what is not finite is None."""
+        """Plain numbers, strings and lists, for JSON; non-finite values become None."""
         out = asdict(self)
         out["assumptions"] = [asdict(a) | {"verdict": a.verdict, "margin": a.margin} for a in self.assumptions]
         return _plain(out | {"ratio": self.ratio})
@@ -165,9 +165,9 @@ def _plain(value):
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-@np.errstate(over="ignore", under="ignore")  # norms beyond 1e154 read inf, as they should
+@np.errstate(over="ignore", under="ignore")  # norms beyond 1e154 become inf, as intended
 def describe(data: Data) -> Description:
-    """Everything `Description` holds; cost n^2 d / 2 multiplications and memory n."""
+    """Computes a `Description`; cost n^2 d / 2 multiplications and memory n."""
     x, y, n = data.x, data.y, data.n
     size = _gram.norms(x)
     low, high = float(size.min()), float(size.max())
@@ -254,9 +254,9 @@ def _assumptions(about: Description, y: np.ndarray, singular: np.ndarray) -> tup
             "<=",
             0.0 if orthogonal else None,
             n * rounding,
-            "orthogonal rows pass whatever the constant"
+            "orthogonal rows pass for every constant"
             if orthogonal
-            else "must be small enough (leaky slope g: divided by g^4), the paper never says how small",
+            else "must be small enough (leaky slope g: divided by g^4); the paper gives no value",
         ),
         Assumption("kou2023", "independent rows", "n - rank", float(n - about.rank), "<=", 0.0),
         Assumption(
@@ -270,8 +270,8 @@ def _assumptions(about: Description, y: np.ndarray, singular: np.ndarray) -> tup
 def _gaussian(singular: np.ndarray, n: int, d: int) -> Assumption:
     """Lee et al. take x ~ N(0, I): every singular value s then has |s - sqrt(n)| < sqrt(d) + 4, in 99.93% of draws."""
     edge = float((np.sqrt(n) + np.sqrt(d) + 4.0) ** 2 / n - 1.0)
-    enough = n >= d and edge < 1.0  # below, even a singular second moment would pass
+    enough = n >= d and edge < 1.0  # with fewer rows even a singular second moment would pass
     moment = float(np.max(np.abs(singular**2 / n - 1.0))) if enough else None
-    note = "0.07% of Gaussian draws exceed the bound" if enough else "too few rows to tell"
+    note = "0.07% of Gaussian draws exceed the bound" if enough else "too few rows to decide"
     bound = edge if enough else None
     return Assumption("lee2023", "Gaussian inputs", "second moment, |X'X/n - I|", moment, "<=", bound, 0.0, note)

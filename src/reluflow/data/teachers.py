@@ -13,7 +13,7 @@ from reluflow.data.core import Data
 
 
 def teacher(n: int = 75, d: int = 150, width: int = 6, seed: int = 0, torch_seed: int | None = None) -> Data:
-    """Standard normal rows labelled by a random network of `width` neurons; the default sizes are Figure 6's.
+    """Standard normal rows labelled by a random network of `width` neurons; the default sizes are those of Figure 6.
 
     `torch_seed` draws with PyTorch instead, in float32 and in the order of the authors' notebook: 4 gives the rows and
     labels of Figures 6 and 7. Drawn: w, a (`teacher_weights` gives both), then the rows.
@@ -44,10 +44,10 @@ def _torch_draws(n: int, d: int, width: int, seed: int):
         import torch
     except ImportError:
         raise ImportError("`torch_seed` needs PyTorch: install `reluflow[torch]`, or use `seed`.") from None
-    own = torch.Generator().manual_seed(seed)  # the stream of torch.manual_seed(seed), leaving the global one alone
+    own = torch.Generator().manual_seed(seed)  # the stream of torch.manual_seed(seed), without changing the global one
     layers = []
     for shape, std in (((width, d), 1 / np.sqrt(width * d)), ((1, width), 1 / np.sqrt(width))):
-        torch.empty(shape).uniform_(generator=own)  # what building an nn.Linear draws before it is overwritten
+        torch.empty(shape).uniform_(generator=own)  # the random numbers that creating an nn.Linear consumes
         layers.append(torch.empty(shape).normal_(0.0, std, generator=own).double().numpy())
     x = torch.randn((n, d), generator=own).double().numpy()
     return (layers[0], layers[1][0]), x

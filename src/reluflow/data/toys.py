@@ -1,4 +1,4 @@
-"""The small data sets of the papers; those on a line carry the bias column (d = 2)."""
+"""The small data sets of the papers; those on a line include a bias column (d = 2)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def two_angles(delta: float = 0.1) -> Data:
 
 
 def toy_plane() -> Data:
-    """Data for Figure 6 of Min et al., whose coordinates the paper does not give: three rows a class in the plane.
+    """Data for Figure 6 of Min et al., whose coordinates the paper does not give: three rows per class in the plane.
 
-    Chosen to show what the figure shows: mu = cos 75 deg > 0, a dead cone 40 degrees wide, and |x+| = 3.07 against
+    Chosen to reproduce the picture: mu = cos 75 deg > 0, a dead cone 40 degrees wide, and |x+| = 3.07 against
     |x-| = 1.79, so that the loss falls twice, well apart.
     """
     angle = np.deg2rad([40.0, 50.0, 60.0, 165.0, 175.0, 180.0])

@@ -1,4 +1,4 @@
-"""Data made from other data; each function is the method of `Data` with its name."""
+"""Transformations of data; each function implements the method of `Data` with the same name."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def merged(data: Data, angle: float) -> Data:
 
 
 def _chains(x: np.ndarray, reach: float) -> np.ndarray:
-    """For each row the first row of its group; a chord of at most `reach` links two directions."""
+    """For each row the first row of its group; two directions are linked if their chord is at most `reach`."""
     n = x.shape[0]
     u = _gram.unit_rows(x)
     alive = np.any(u, axis=1)
@@ -72,10 +72,10 @@ def _chains(x: np.ndarray, reach: float) -> np.ndarray:
         rows, cols = rows + first, cols + first
         keep = alive[rows] & alive[cols]
         keep[doubtful] &= _gram.chord(u, rows[doubtful], cols[doubtful]) <= reach
-        # Folding each block into the forest found so far keeps memory at n links.
+        # Merging each block into the links found so far keeps memory at n links.
         i, k = np.concatenate([rows[keep], np.arange(n)]), np.concatenate([cols[keep], group])
         labels = connected_components(coo_array((np.ones(len(i), bool), (i, k)), shape=(n, n)), directed=False)[1]
-        # The first row of a group is its name, so (row, name) is again a link.
+        # A group is identified by its first row, so (row, group) is again a link.
         group = np.unique(labels, return_index=True)[1][labels]
     return group
 

@@ -1,7 +1,7 @@
-"""The same descent in two places: numpy on this processor, or compiled by JAX for a device.
+"""The same descent on two backends: numpy on this processor, or compiled by JAX for a device.
 
-Both have `advance(count)`, which takes that many steps and says whether numbers stayed finite, `look()`, the loss and
-the norm of every layer, and `weights()`, as numpy arrays.
+Both have `advance(count)`, which takes that many steps and returns whether numbers stayed finite, `look()`, the loss
+and the norm of every layer, and `weights()`, as numpy arrays.
 """
 
 from __future__ import annotations

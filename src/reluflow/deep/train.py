@@ -1,4 +1,4 @@
-"""Plain gradient descent on a deep network, and how the norms of its layers moved."""
+"""Plain gradient descent on a deep network, with the norms of its layers over time."""
 
 from __future__ import annotations
 
@@ -34,10 +34,6 @@ class Run:
     def norm(self) -> np.ndarray:
         """Of all parameters together."""
         return np.sqrt(np.sum(self.norms**2, axis=1))
-
-    @property
-    def t_end_text(self) -> str:
-        return f"{self.iteration[-1] * self.step:.6g}"
 
     def legs(self, values: np.ndarray | None = None, *, ignore: float = 1e-3) -> tuple[int, ...]:
         """The monotone legs of the total norm, or of `values`: (-1, 1) is a fall and then a rise, (1,) a rise alone.
@@ -85,7 +81,7 @@ def train(
 
     `dtype="float32"` halves the work; losses and norms are summed in float64. `device` None is numpy on this
     processor; "gpu", "gpu:1" or "cpu" compile the steps by JAX for that device. `progress` is called with the iteration
-    at every frame. A run whose numbers overflow raises `rf.SolveError`, with what there is in `.solution`.
+    at every frame. A run whose numbers overflow raises `rf.SolveError`, with the part computed in `.solution`.
     """
     if not isinstance(network, Network):
         raise TypeError(f"`network` must be an rf.deep.Network, got {type(network).__name__}: try `rf.deep.init(...)`.")
@@ -122,5 +118,5 @@ def train(
     outcome = Outcome.REACHED if finite else Outcome.NOT_FINITE
     run = Run(network, final, float(step), rows[:, 0].astype(np.int64), rows[:, 1], rows[:, 2:], outcome)
     if not finite:
-        raise SolveError(run)
+        raise SolveError(run, f"{run.iteration[-1] * run.step:.6g}")
     return run

@@ -1,17 +1,20 @@
-"""The server: the page's files, and answers to what the page asks. Nothing else can be read or written through it."""
+"""The server: the page's files, and answers to its requests. Nothing else can be read or written through it."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gzip
+import hashlib
 import json
 import time
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from reluflow.explorer import spec
-from reluflow.explorer.desk import Desk, Superseded
-from reluflow.explorer.guard import Guard
-from reluflow.explorer.spec import Refused
+from reluflow.explorer import request as requests
+from reluflow.explorer.request import Refused
+from reluflow.explorer.scheduler import Scheduler, Superseded
+from reluflow.explorer.security import LOOPBACK, Security
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -21,8 +24,12 @@ TYPES = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "svg": "image/svg+xml",
+    "woff2": "font/woff2",
+    "txt": "text/plain; charset=utf-8",
     "rfx": "application/octet-stream",
 }
+BODY_SECONDS = 10.0  # for the body of a request to arrive
+REFINED = 1.5  # seconds: the frames of a run that took longer are its own, without more between them
 
 
 def assets() -> dict[str, bytes]:
@@ -40,22 +47,49 @@ def assets() -> dict[str, bytes]:
     return found
 
 
-def make(start: dict | None = None, recorded: bytes | None = None, *, host="127.0.0.1", port: int | None = None):
-    """The application. `start` is the experiment to open with, `recorded` a run in the wire format to show at first."""
+class Asset:
+    """One file of the page, compressed once, with a tag by which the browser finds its copy still good."""
+
+    def __init__(self, name: str, raw: bytes):
+        self.raw, self.kind = raw, TYPES[name.rsplit(".", 1)[-1]]
+        self.zipped = gzip.compress(raw, 9)
+        self.tag = f'"{hashlib.sha256(raw).hexdigest()[:20]}"'
+
+    def answer(self, request):
+        from starlette.responses import Response
+
+        headers = {"etag": self.tag, "cache-control": "no-cache", "vary": "accept-encoding"}
+        if request.headers.get("if-none-match") == self.tag:
+            return Response(status_code=304, headers=headers)
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(self.zipped, media_type=self.kind, headers={**headers, "content-encoding": "gzip"})
+        return Response(self.raw, media_type=self.kind, headers=headers)
+
+
+def make(
+    start: dict | None = None,
+    recorded: bytes | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    token: str | None = None,
+):
+    """The application. `start` is the experiment to open with, `recorded` an encoded run to show at first."""
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 
-    from reluflow.explorer.court import Court
+    from reluflow.explorer.supervisor import Supervisor
 
-    desk, court, files = Desk(), Court(), assets()
+    scheduler, supervisor = Scheduler(), Supervisor()
+    files = {name: Asset(name, raw) for name, raw in assets().items()}
 
     def asset(request):
         name = request.path_params.get("name", "index.html")
         if name not in files:
-            raise HTTPException(404, "There is no such page.")
-        return Response(files[name], media_type=TYPES[name.rsplit(".", 1)[-1]])
+            raise HTTPException(404, "File not found.")
+        return files[name].answer(request)
 
     def about(request):
         return JSONResponse(beginning(start, recorded is not None, "mnist.rfx" in files))
@@ -65,36 +99,60 @@ def make(start: dict | None = None, recorded: bytes | None = None, *, host="127.
             raise HTTPException(404, "No run was given.")
         return Response(recorded, media_type=TYPES["rfx"])
 
-    async def read(request) -> dict:
-        if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
-            raise HTTPException(415, "Send `application/json`.")
+    def digits(request):
+        from reluflow.explorer.digits import shown
+
+        found = shown()
+        if found is None:
+            raise HTTPException(404, "MNIST was not found: set `RELUFLOW_DATA`.")
+        return Response(found, media_type=TYPES["rfx"])
+
+    async def body_of(request) -> bytes:
         body = b""
         async for part in request.stream():
             body += part
-            if len(body) > spec.BODY:
-                raise HTTPException(413, f"A request may have {spec.BODY} bytes.")
-        return spec.parse(body)
+            if len(body) > requests.BODY:
+                raise HTTPException(413, f"A request may have {requests.BODY} bytes.")
+        return body
+
+    async def read(request) -> dict:
+        if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
+            raise HTTPException(415, "Send `application/json`.")
+        try:
+            body = await asyncio.wait_for(body_of(request), BODY_SECONDS)
+        except TimeoutError:
+            raise HTTPException(408, f"A request must arrive within {BODY_SECONDS:g} seconds.") from None
+        return requests.parse(body)
+
+    async def answer(request, work):
+        asked = await read(request)
+        ticket = scheduler.ticket(asked.get("page"), asked.get("number"))
+        return await scheduler.do(ticket, lambda ticket: work(scheduler, ticket, asked))
 
     async def solve(request):
         asked = await read(request)
-        ticket = desk.ticket(asked.get("page"), asked.get("number"))
-        await court.drop(ticket.page)
-        raw = await desk.do(ticket, lambda ticket: solved(desk, ticket, asked))
+        ticket = scheduler.ticket(asked.get("page"), asked.get("number"))
+        await supervisor.drop(ticket.page)
+        raw = await scheduler.do(ticket, lambda ticket: solved(scheduler, ticket, asked))
         return Response(raw, media_type=TYPES["rfx"])
 
     async def overlay(request):
-        asked = await read(request)
-        ticket = desk.ticket(asked.get("page"), asked.get("number"))
-        raw = await desk.do(ticket, lambda ticket: overlaid(desk, ticket, asked))
-        return Response(raw, media_type=TYPES["rfx"])
+        return Response(await answer(request, overlaid), media_type=TYPES["rfx"])
 
-    async def judge(request):
+    async def beside(request):
+        return Response(await answer(request, compared), media_type=TYPES["rfx"])
+
+    async def csv(request):
+        return JSONResponse(await answer(request, lambda scheduler, ticket, asked: table_of(asked)))
+
+    async def checks(request):
         asked = await read(request)
-        ticket = desk.ticket(asked.get("page"), asked.get("number"))
-        experiment = await desk.do(ticket, lambda ticket: spec.experiment(asked.get("experiment")))
+        ticket = scheduler.ticket(asked.get("page"), asked.get("number"))
+        experiment = await scheduler.do(ticket, lambda ticket: requests.experiment(asked.get("experiment")))
 
         async def lines():
-            async with contextlib.aclosing(court.ask(experiment.to_dict(), ticket.page)) as found:
+            asking = supervisor.ask(experiment.key, experiment.to_dict(), ticket.page)
+            async with contextlib.aclosing(asking) as found:
                 async for finding in found:
                     if ticket.stale:
                         return
@@ -103,9 +161,9 @@ def make(start: dict | None = None, recorded: bytes | None = None, *, host="127.
         return StreamingResponse(lines(), media_type="application/x-ndjson")
 
     async def toml(request):
-        asked = await read(request)
-        ticket = desk.ticket(asked.get("page"), asked.get("number"))
-        text = await desk.do(ticket, lambda ticket: spec.experiment(asked.get("experiment")).to_toml())
+        text = await answer(
+            request, lambda scheduler, ticket, asked: requests.experiment(asked.get("experiment")).to_toml()
+        )
         return JSONResponse({"toml": text})
 
     async def refused(request, error):
@@ -117,18 +175,18 @@ def make(start: dict | None = None, recorded: bytes | None = None, *, host="127.
     async def http(request, error):
         return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
 
-    async def unforeseen(request, error):
-        return JSONResponse({"error": "Something unforeseen happened; the server goes on."}, 500)
+    async def internal(request, error):
+        return JSONResponse({"error": "An internal error occurred; the server is still running."}, 500)
 
     @contextlib.asynccontextmanager
     async def lifespan(app):
         yield
-        desk.close()
-        await court.stop()
+        scheduler.close()
+        await supervisor.stop()
 
     post: dict[str, Any] = {"methods": ["POST"]}
     handlers: dict[Any, Any] = {
-        Refused: refused, Superseded: superseded, HTTPException: http, Exception: unforeseen,
+        Refused: refused, Superseded: superseded, HTTPException: http, Exception: internal,
     }  # fmt: skip
     app: Starlette = Starlette(
         routes=[
@@ -137,14 +195,23 @@ def make(start: dict | None = None, recorded: bytes | None = None, *, host="127.
             Route("/api/opened", opened),
             Route("/api/solve", solve, **post),
             Route("/api/overlay", overlay, **post),
-            Route("/api/judge", judge, **post),
+            Route("/api/beside", beside, **post),
+            Route("/api/checks", checks, **post),
+            Route("/api/csv", csv, **post),
+            Route("/api/digits", digits),
             Route("/api/toml", toml, **post),
             Route("/page/{name:path}", asset),
         ],
         exception_handlers=handlers,
         lifespan=lifespan,
     )
-    return Guard(app, host, port)
+    if host not in (*LOOPBACK, "::1"):
+        from starlette.middleware.gzip import GZipMiddleware
+
+        app.add_middleware(
+            GZipMiddleware, minimum_size=2048, compresslevel=4
+        )  # over a network; on one machine it only costs
+    return Security(app, host, port, token)
 
 
 def beginning(start: dict | None, opened: bool, mnist: bool) -> dict:
@@ -157,33 +224,78 @@ def beginning(start: dict | None, opened: bool, mnist: bool) -> dict:
         "presets": [*PRESETS, *(RECORDED if mnist else [])],
         "start": start,
         "opened": opened,
-        "most": spec.MOST,
+        "most": requests.MOST,
     }
 
 
-def solved(desk: Desk, ticket, asked: dict) -> bytes:
-    """The picture of a run; with `draft`, a quick one for while a slider moves."""
-    from reluflow.explorer import wire
+def solved(scheduler: Scheduler, ticket, asked: dict) -> bytes:
+    """The picture of a run; with `draft`, a quick one while a slider moves."""
+    from reluflow.explorer import encoding, single
     from reluflow.explorer.frames import picture
 
     began, busy = time.perf_counter(), time.thread_time()
     draft = asked.get("draft") is True
-    experiment = spec.experiment(asked.get("experiment"), draft=draft)
-    sol = desk.solved(experiment, ticket)
+    tables = asked.get("experiment")
+    if isinstance(tables, dict) and "single" in tables:
+        return encoding.encode(*single.picture(tables["single"], draft=draft))
+    experiment = requests.experiment(tables, draft=draft)
+    sol = scheduler.solved(experiment, ticket)
     ticket.check()
-    header, arrays = picture(sol, draft=draft)
+    header, arrays = picture(sol, draft=draft, refine=time.perf_counter() - began < REFINED)
+    if not draft:
+        scheduler.remember(experiment.key, arrays["log_t"])
     cost = {"spent": time.perf_counter() - began, "cpu": time.thread_time() - busy}
-    return wire.encode({**header, **cost, "key": experiment.key}, arrays)
+    return encoding.encode({**header, **cost, "key": experiment.key}, arrays)
 
 
-def overlaid(desk: Desk, ticket, asked: dict) -> bytes:
+def compared(scheduler: Scheduler, ticket, asked: dict) -> bytes:
+    """The picture of the same experiment from another scale, for two runs side by side."""
+    from reluflow.explorer import encoding
+    from reluflow.explorer.frames import picture
+
+    tables, log_scale = asked.get("experiment"), asked.get("log_scale")
+    if not isinstance(tables, dict) or not isinstance(tables.get("init"), dict):
+        raise Refused("`experiment` must be an object with tables `data` and `init`.")
+    experiment = requests.experiment({**tables, "init": {**tables["init"], "log_scale": log_scale}})
+    sol = scheduler.solved(experiment, ticket)
+    ticket.check()
+    header, arrays = picture(sol)
+    return encoding.encode({**header, "key": experiment.key, "log_scale": experiment["init.log_scale"]}, arrays)
+
+
+def overlaid(scheduler: Scheduler, ticket, asked: dict) -> bytes:
     """The descent with the step asked for, beside the flow: its own picture, and when their outputs part."""
-    from reluflow.explorer import wire
+    from reluflow.explorer import encoding
+    from reluflow.explorer.frames import picture
     from reluflow.explorer.overlay import beside
 
-    flow = spec.experiment(asked.get("experiment"))
+    flow = requests.experiment(asked.get("experiment"))
     if flow["method.kind"] != "flow":
         raise Refused("Descent is laid over a flow: choose the flow first.")
     tables = {k: v for k, v in asked["experiment"].items() if k != "solve"}
-    header, arrays = beside(desk.solved(flow, ticket), tables, asked.get("step"), ticket)
-    return wire.encode(header, arrays)
+    sol = scheduler.solved(flow, ticket)
+    if flow.key not in scheduler.moments:
+        scheduler.remember(flow.key, picture(sol)[1]["log_t"])
+    header, arrays = beside(sol, tables, asked.get("step"), ticket, scheduler.moments[flow.key])
+    return encoding.encode(header, arrays)
+
+
+def table_of(asked: dict) -> dict:
+    """The data of a CSV file as `rf.data.from_csv` reads them; one column of inputs gets a bias column."""
+    from reluflow.data.files import from_csv_text
+
+    text, name = asked.get("text"), asked.get("name", "data.csv")
+    if not isinstance(text, str) or not isinstance(name, str) or len(name) > 200:
+        raise Refused("Send the `text` of a CSV file and its `name`.")
+    try:
+        data = from_csv_text(text, name)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    most = requests.MOST
+    if data.n > most["n"] or data.d > most["d"]:
+        raise Refused(
+            f"The explorer takes {most['n']} rows of {most['d']} columns, got {data.n} of {data.d}: use `rf.solve`."
+        )
+    bias = data.d == 1
+    data = data.with_bias() if bias else data
+    return {"x": data.x.tolist(), "y": data.y.tolist(), "bias": bias}

@@ -1,8 +1,9 @@
 r"""A run as the page draws it: frames close enough together that moving between them looks smooth.
 
-Frames are the run's own steps, and more where much happens between two of them. What happens is counted by
+Frames are the run's own, of a flow and of a descent alike, and more where much happens between two of them. What
+happens is counted by
 
-    activity = .3 turning + .25 fall of the loss + .35 growth of log norms + .1 fall of the log loss
+    activity = .3 turning + .25 change of the loss + .35 growth of log norms + .1 change of the log loss
 
 each divided by its total over the run. Event time is the activity so far: equal steps show equal change.
 """
@@ -13,41 +14,46 @@ from collections import OrderedDict
 
 import numpy as np
 
-from reluflow.descent import Descent
-from reluflow.solution import Solution
-
 TINY = 1e-300
 OFF, ON, SLIDING = 0, 1, 2
 DRAFT_FRAMES = 96  # of a draft: the run's own, since following it again costs as much as a draft itself
 KEPT = 16  # sets of extremal directions remembered: they are the same at every scale
+ROUNDS = {"flow": 3, "descent": 5}  # a descent's own frames are even in t, most of them after everything has happened
+
+
+def is_descent(sol) -> bool:
+    import reluflow as rf
+
+    return isinstance(sol.method, rf.Descent)
 
 
 class States:
-    """States at increasing clock values, as `Solution._replay` gives them, and what is read off them."""
+    """States at increasing times, and what is read off them."""
 
-    COLUMNS = ("clock", "unit", "log_w", "log_a", "b", "t", "log_t", "log_loss", "outputs", "bits")
+    COLUMNS = ("t", "log_t", "unit", "log_w", "log_a", "sign", "log_loss", "outputs", "bits")
 
-    def __init__(self, sol: Solution, clock: np.ndarray, y: np.ndarray, code: np.ndarray):
-        self.sol, self.clock = sol, clock
-        q, self.b, c = sol._split(y)
-        size = np.maximum(np.linalg.norm(q, axis=-1), TINY)
-        self.unit = q / size[..., None]  # in the run's own coordinates, whose angles are those of the data's
-        self.log_w = c + np.log(size)
-        self.log_a = c + np.log(np.maximum(np.abs(self.b), TINY))
-        self.t, self.log_t = sol._time.times(clock)
-        f, self.log_loss, bits = sol._machine.look(np.ascontiguousarray(clock), y, code, bits=True)
-        self.outputs = sol._to_data(f)
-        on = sol._bits_to_data(bits) > sol.problem.activation.slope
-        self.bits = np.where(sol._slid(code), SLIDING, on).astype(np.uint8)  # OFF, ON or SLIDING, (frames, width, n)
+    def __init__(self, seen, slope: float):
+        """From the columns of `sol.frames` or `sol.moments(...)`."""
+        self.t, self.log_t = seen.t, seen.log_t
+        w, a, scale = seen.w, seen.a, seen.log_scale
+        size = np.maximum(np.linalg.norm(w, axis=-1), TINY)
+        self.unit = w / size[..., None]
+        self.log_w = scale + np.log(size)
+        self.log_a = scale + np.log(np.maximum(np.abs(a), TINY))
+        self.sign = np.sign(a).astype(np.int8)
+        self.log_loss, self.outputs = seen.log_loss, seen.outputs
+        self.bits = np.where(seen.sliding, SLIDING, seen.bits > slope).astype(np.uint8)  # OFF, ON, SLIDING
 
     def joined(self, other: States) -> States:
         """Both, in order of time; nothing is computed again."""
         found = States.__new__(States)
-        found.sol = self.sol
-        order = np.argsort(np.concatenate([self.clock, other.clock]), kind="stable")
+        order = np.argsort(np.concatenate([self.log_t, other.log_t]), kind="stable")
         for name in self.COLUMNS:
             setattr(found, name, np.concatenate([getattr(self, name), getattr(other, name)])[order])
         return found
+
+    def __len__(self) -> int:
+        return len(self.log_t)
 
 
 def activity(s: States) -> np.ndarray:
@@ -62,7 +68,7 @@ def activity(s: States) -> np.ndarray:
         (0.35, np.mean(np.abs(np.diff(size, axis=0)), axis=1)),
         (0.10, np.abs(np.diff(logs))),
     )
-    total = np.zeros(len(s.clock) - 1)
+    total = np.zeros(len(s) - 1)
     for share, part in parts:
         whole = np.sum(part)
         # A part that hardly moves at all must not be blown up to its share.
@@ -71,34 +77,51 @@ def activity(s: States) -> np.ndarray:
     return total / np.sum(total)
 
 
-def refined(sol, most: int, more: int, rounds: int = 2) -> States:
-    """The run's own frames, at most `most`, and up to `more` between those where much happens."""
-    clock, y, code = sol._frames
-    if len(clock) > most:
-        keep = np.unique(np.linspace(0, len(clock) - 1, most).astype(int))
-        clock, y, code = clock[keep], y[keep], code[keep]
-    states = States(sol, clock, y, code)
-    if isinstance(sol.method, Descent) or len(clock) < 2 or more == 0:
+def refined(sol, most: int, more: int, also=()) -> States:
+    """The run's own frames, at most `most`, those at times `log t` in `also`, and up to `more` where much happens."""
+    own, slope = sol.frames, sol.problem.activation.slope
+    if len(own) > most:
+        own = own[np.unique(np.linspace(0, len(own) - 1, most).astype(int))]
+    states = States(own, slope)
+    if len(states) < 2:
         return states
+    descent = is_descent(sol)
+    step = float(sol.method.step) if descent else None
+    extra = fresh(np.asarray(also, float), states, step)
+    if len(extra):
+        states = states.joined(States(sol.moments(log_t=extra), slope))
+    rounds = ROUNDS["descent" if descent else "flow"] if more else 0
     for _ in range(rounds):
-        wanted = between(states, more // rounds)
+        wanted = fresh(between(states, more // rounds), states, step)
         if len(wanted):
-            states = states.joined(States(sol, *sol._replay(wanted)))
+            states = states.joined(States(sol.moments(log_t=wanted), slope))
     return states
 
 
+def fresh(log_t: np.ndarray, s: States, step: float | None) -> np.ndarray:
+    """The times among `log_t` that lie inside the run and have no frame yet; those of iterations where it steps."""
+    wanted = np.unique(log_t[(log_t > s.log_t[0]) & (log_t < s.log_t[-1])])
+    if step is None:
+        return np.setdiff1d(wanted, s.log_t)
+    have = np.rint(np.exp(s.log_t) / step).astype(np.int64)
+    count = np.setdiff1d(np.rint(np.exp(wanted) / step).astype(np.int64), have)
+    return np.log(count[count > 0] * step)
+
+
 def between(s: States, more: int) -> np.ndarray:
-    """Clock values that cut the busiest intervals, geometrically where time spans scales."""
+    """Logarithms of times that cut the busiest intervals, geometrically where time spans scales."""
     busy = activity(s)
-    cuts = np.minimum(np.floor(busy / max(1.0 / max(more, 1), 1e-9)).astype(int), 12)
-    found = []
+    cuts = np.minimum(np.floor(busy * max(more, 1)).astype(int), 24)
+    found = [np.empty(0)]
     for k in np.flatnonzero(cuts > 0):
-        lo, hi = s.clock[k], s.clock[k + 1]
         inner = np.linspace(0.0, 1.0, cuts[k] + 2)[1:-1]
-        low = lo if lo > 0 else hi * 1e-3
-        found.append(low * (hi / low) ** inner if hi > 2 * low else lo + (hi - lo) * inner)
-    wanted = np.unique(np.concatenate(found)) if found else np.empty(0)
-    return np.setdiff1d(wanted[(wanted > s.clock[0]) & (wanted < s.clock[-1])], s.clock)
+        high = s.log_t[k + 1]
+        low = s.log_t[k] if s.log_t[k] > -(TINY**-1) else high + np.log(1e-3)
+        if high - low > np.log(2.0):
+            found.append(low + (high - low) * inner)
+        else:
+            found.append(low + np.log1p(np.expm1(high - low) * inner))
+    return np.concatenate(found)
 
 
 def plane(problem) -> np.ndarray:
@@ -157,11 +180,11 @@ def _targets(problem) -> list[dict]:
 
 def cosines(s: States, problem, aims: list[dict]) -> np.ndarray:
     """Each neuron's largest cosine with an extremal direction of its sign (the class sum where none is known)."""
-    w = s.sol._machine.coords.expand(s.unit)
+    w = s.unit
     best = np.full(w.shape[:2], -1.0)
     x, y = problem.data.x, problem.data.y
     for sign in (1.0, -1.0):
-        mine = np.sign(s.b[-1]) == sign
+        mine = s.sign[-1] == sign
         if not np.any(mine):
             continue
         rays = [np.asarray(k["direction"]) for k in aims if k["sign"] == sign]
@@ -174,30 +197,70 @@ def cosines(s: States, problem, aims: list[dict]) -> np.ndarray:
     return np.clip(best, -1.0, 1.0).astype(np.float32)
 
 
-def picture(sol, *, draft: bool = False, states: States | None = None) -> tuple[dict, dict[str, np.ndarray]]:
-    """Header and arrays of a run for the page."""
+def ranks(s: States) -> np.ndarray:
+    """Stable rank |W|_F^2 / |W|_2^2 of all neurons, of those with a > 0 and of those with a < 0, (frames, 3).
+
+    The largest norm is scaled out first; a group without neurons has rank 0.
+    """
+    found = np.zeros((len(s), 3), np.float32)
+    for column, mine in enumerate((None, s.sign > 0, s.sign < 0)):
+        logs = s.log_w if mine is None else np.where(mine, s.log_w, -np.inf)
+        top = np.max(logs, axis=1, keepdims=True)
+        size = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
+        found[:, column] = np.sum(size**2, axis=1) / np.maximum(largest(s.unit * size[..., None]), TINY)
+    return found
+
+
+def largest(w: np.ndarray) -> np.ndarray:
+    """The square of the largest singular value of every matrix of a stack."""
+    if w.shape[2] == 2:
+        x, y = w[..., 0], w[..., 1]
+        a, b, c = np.sum(x * x, axis=1), np.sum(x * y, axis=1), np.sum(y * y, axis=1)
+        return 0.5 * (a + c + np.hypot(a - c, 2 * b))
+    other = np.swapaxes(w, 1, 2)
+    return np.linalg.eigvalsh(w @ other if w.shape[1] < w.shape[2] else other @ w)[:, -1]
+
+
+def margins(s: States, problem) -> np.ndarray:
+    """The normalised margin of every datum, (frames, n): y_i f(x_i) / |theta|^2, or / |W| where only W is trained.
+
+    Scales are taken out before sums, of W and of a together or, where only W is trained, of W.
+    """
+    both = problem.train == "both"
+    top = np.max(np.maximum(s.log_w, s.log_a) if both else s.log_w, axis=1)[:, None]
+    w, a = np.exp(s.log_w - top), np.exp(s.log_a - (top if both else 0.0))
+    norm = np.sum(w**2 + a**2, axis=1) if both else np.sqrt(np.sum(w**2, axis=1))
+    z = s.unit @ problem.data.x.T
+    z = np.where(z > 0, z, problem.activation.slope * z)
+    f = np.einsum("fm,fmn->fn", s.sign * w * a, z)
+    return (problem.data.y * f / norm[:, None]).astype(np.float32)
+
+
+def picture(
+    sol, *, draft: bool = False, states: States | None = None, also=(), room: int = 480, refine: bool = True
+) -> tuple[dict, dict[str, np.ndarray]]:
+    """Header and arrays of a run for the page; `also` are logarithms of times that must be among the frames."""
     problem = sol.problem
     m, n, d = problem.init.width, problem.data.n, problem.data.d
-    room = int(np.clip(1.2e6 / (m * max(n, 4)), 24, DRAFT_FRAMES if draft else 480))
-    more = 0 if draft else 160 if m * n <= 2000 else 24
-    s = states if states is not None else refined(sol, max(room - more, 16), min(more, room // 2))
+    room = int(np.clip(1.2e6 / (m * max(n, 4)), 24, DRAFT_FRAMES if draft else room))
+    more = 0 if draft or not refine else min(160, room // 2) if m * n <= 2000 else 24
+    s = states if states is not None else refined(sol, max(room - more, 16), min(more, room // 2), also)
     aims = targets(problem)
     flat = plane(problem)
-    w = sol._machine.coords.expand(s.unit)
-    event = np.concatenate([[0.0], np.cumsum(activity(s))]) if len(s.clock) > 1 else np.zeros(1)
+    event = np.concatenate([[0.0], np.cumsum(activity(s))]) if len(s) > 1 else np.zeros(1)
     balanced = bool(np.all(np.abs(s.log_a - s.log_w) < 1e-9))
     norm2 = np.sum(np.exp(2 * s.log_w) + np.exp(2 * s.log_a), axis=1)
     header = {
         "m": m,
         "n": n,
         "d": d,
-        "frames": len(s.clock),
+        "frames": len(s),
         "draft": draft,
         "loss": problem.loss,
         "slope": problem.activation.slope,
         "bias": bool(d == 2 and np.all(problem.data.x[:, 1] == 1.0)),
         "tailed": problem.tailed,
-        "descent": isinstance(sol.method, Descent),
+        "descent": is_descent(sol),
         "step": getattr(sol.method, "step", None),
         "outcome": sol.outcome.value,
         "success": sol.outcome.success,
@@ -223,12 +286,16 @@ def picture(sol, *, draft: bool = False, states: States | None = None) -> tuple[
         "x": np.asarray(problem.data.x, float),
         "y": np.asarray(problem.data.y, float),
         "xy": problem.data.x @ flat.T,
-        "dir": (w @ flat.T).astype(np.float32),
+        "dir": (s.unit @ flat.T).astype(np.float32),
         "log_w": finite(s.log_w),
-        "sign": np.sign(s.b).astype(np.int8),
+        "sign": s.sign,
         "bits": s.bits,
         "cosine": cosines(s, problem, aims),
     }
+    if d > 1:
+        arrays["rank"] = ranks(s)
+    if problem.tailed:
+        arrays["margin"] = margins(s, problem)
     if not balanced:
         arrays["log_a"] = finite(s.log_a)
     return header, arrays

@@ -1,21 +1,25 @@
-"""What one can start from: each preset is an experiment with a sentence on what to see in it."""
+"""What one can start from: each preset is an experiment, a sentence on what to see in it, and its story."""
 
 from __future__ import annotations
 
+FLOW = {"kind": "flow", "rtol": 1e-8}
 
-def _preset(name, title, text, data, *, mode, log_scale, loss="square", width=60, seed=0, slider=None, **more) -> dict:
+
+def _preset(name, title, text, data, *, mode, log_scale, story, loss="square", slider=None, **more) -> dict:
+    init = {"kind": "balanced", "width": 60, "log_scale": log_scale, "seed": 0, **more.pop("init", {})}
     return {
         "name": name,
         "title": title,
         "text": text,
         "mode": mode,  # "line": regression on a line with bias; "plane": classes in the plane; "space": more dimensions
         "slider": slider,
+        "story": story,
         "experiment": {
             "data": data,
-            "init": {"kind": "balanced", "width": width, "log_scale": log_scale, "seed": seed},
-            "problem": {"loss": loss, "reduction": "mean", "train": "both", **more},
-            "method": {"kind": "flow", "rtol": 1e-8},
-            "solve": {},
+            "init": init,
+            "problem": {"loss": loss, "reduction": "mean", "train": "both", **more.pop("problem", {})},
+            "method": more.pop("method", FLOW),
+            "solve": more.pop("solve", {}),
         },
     }
 
@@ -24,37 +28,44 @@ PRESETS = [
     _preset(
         "two_points",
         "Two points",
-        "Orthogonal inputs. Neurons align, one group fits its point, the network waits at a saddle, the other follows.",
+        "Orthogonal inputs (Boursier et al.). Neurons align, one group fits its point, the network stays at a saddle, "
+        "then the other group grows.",
         {"kind": "two_points"},
         mode="line",
         log_scale=-14.0,
+        story="saddles",
     ),
     _preset(
         "five_points",
         "Five points",
-        "Not orthogonal. Neurons slide along activation boundaries, and the loss falls saddle after saddle.",
+        "Inputs that are not orthogonal. Neurons slide along activation boundaries, and the loss falls saddle after "
+        "saddle.",
         {"kind": "five_points"},
         mode="line",
         log_scale=-15.86,
+        story="sliding",
     ),
     _preset(
         "toy_plane",
-        "Toy of Min et al.",
-        "Two classes in the plane. Neurons enter the cones S+ and S− or die, long before the loss moves.",
+        "Two classes",
+        "Two classes in the plane (Min et al.). Neurons enter the cones S₊ and S₋ or die, long before the loss moves.",
         {"kind": "toy_plane"},
         mode="plane",
         log_scale=-40.0,
         loss="exponential",
+        story="alignment",
     ),
     _preset(
         "two_angles",
         "Two angles",
-        "Two points of one class, almost at right angles. The smaller μ = sin δ, the longer neurons take to see both.",
+        "Two points of one class, almost at right angles (Min et al.). The smaller μ = sin δ, the longer neurons take "
+        "to be active on both.",
         {"kind": "two_angles", "delta": 0.1},
         mode="plane",
         log_scale=-14.0,
         loss="exponential",
         slider="delta",
+        story="alignment",
     ),
     _preset(
         "orthogonal",
@@ -63,7 +74,38 @@ PRESETS = [
         {"kind": "orthogonal", "norms": [1.0, 1.6, 0.8, 1.2], "labels": [1.0, 1.5, -1.0, -0.6], "seed": 2},
         mode="space",
         log_scale=-20.0,
+        story="saddles",
     ),
+    _preset(
+        "nearly_orthogonal",
+        "Leaky descent",
+        "Eight nearly orthogonal points, leaky ReLU, gradient descent on the first layer (Kou et al.). The stable rank "
+        "of the weights falls while the loss goes to zero.",
+        {
+            "kind": "nearly_orthogonal",
+            "n": 8,
+            "kappa": 0.1,
+            "labels": [1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0],
+            "seed": 0,
+        },
+        mode="space",
+        log_scale=-3.0,
+        loss="logistic",
+        story="rank",
+        init={"kind": "fixed_output", "width": 20},
+        problem={"train": "first", "activation": {"kind": "leaky_relu", "slope": 0.2}},
+        method={"kind": "descent", "step": 8.0},
+        solve={"t1": 80000.0},
+    ),
+    {
+        "name": "single",
+        "title": "Single neuron",
+        "text": "One neuron learns another from Gaussian data (Lee et al.): magnitude and angle obey two equations.",
+        "mode": "single",
+        "slider": None,
+        "story": "single",
+        "experiment": {"single": {"layers": 1, "log_norm": -3.0, "phi": 1.0}},
+    },
     _preset(
         "random",
         "Random",
@@ -73,6 +115,7 @@ PRESETS = [
         log_scale=-14.0,
         loss="logistic",
         slider="seed",
+        story="own",
     ),
 ]
 RECORDED = [
@@ -82,5 +125,6 @@ RECORDED = [
         "text": "A recorded run: 50 neurons on images of 0 and 1 by gradient descent, in the plane of the class means.",
         "mode": "space",
         "recorded": True,
+        "story": "mnist",
     }
 ]

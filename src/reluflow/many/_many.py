@@ -7,18 +7,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from reluflow import descent as plain
 from reluflow._checks import by_name
-from reluflow.descent import Descent
-from reluflow.flow import Progress
+from reluflow.drive import descent as plain
+from reluflow.drive.loop import Progress
 from reluflow.init import Params
+from reluflow.losses import LOSSES
 from reluflow.many._runner import Runner, pick, room
-from reluflow.many._seen import tape_of
+from reluflow.many._seen import watched
 from reluflow.many._step import Rule
+from reluflow.methods import Descent, Save, as_bytes
 from reluflow.outcome import Outcome
-from reluflow.problem import LOSSES, Problem
-from reluflow.solution import Solution
-from reluflow.solve import Save, end_clock
+from reluflow.problem import Problem
+from reluflow.solution import recorded
+from reluflow.solve import end_clock
 
 FRAMES, MEMORY = 101, "1 GiB"
 
@@ -51,7 +52,7 @@ class Many(Sequence):
     @property
     def log_loss(self) -> np.ndarray:
         """log of the loss over all data, (runs, frames)."""
-        return np.array([_log_loss(p, f) for p, f in zip(self.problems, self.outputs)])
+        return np.array([LOSSES[p.loss].log_total(p.data.y, f, p.weight) for p, f in zip(self.problems, self.outputs)])
 
     @property
     def loss(self) -> np.ndarray:
@@ -90,18 +91,16 @@ class Many(Sequence):
     def __len__(self) -> int:
         return len(self.problems)
 
-    def __getitem__(self, k):
+    def __getitem__(self, k):  # type: ignore[override]
         if isinstance(k, slice):
             return [self[j] for j in range(*k.indices(len(self)))]
         problem, method, outcome = self.problems[k], self.methods[k], self.outcome[k]
         good = np.all(np.isfinite(self._y[k]), axis=1)
         clock, y = self._iteration[k][good].astype(float), self._y[k][good]
         machine = plain.Machine(problem, method, int(clock[-1]))
-        tape = tape_of(machine, "many", clock, y)
-        asked = self._asked[good]
-        tape.asked = [tuple(part[asked] for part in tape.marks[0])]
-        times = None if np.all(self._asked) else ()
-        return Solution.from_descent(problem, method, (machine, tape), outcome, self.seconds, times)
+        run = watched(machine, "many", (clock, y), (outcome, self.seconds))
+        run.tape.asked = [run.tape.marks[0].rows(self._asked[good])]
+        return recorded(problem, method, run, None if np.all(self._asked) else ())
 
     def __repr__(self) -> str:
         good = sum(o.success for o in self.outcome)
@@ -140,7 +139,7 @@ def solve_many(
     f = np.empty((runs, iteration.shape[1], n))
     rule = _rule(problems[0], methods[0])
     there = pick(device)
-    budget = room(there) if memory is None else Save(memory=memory).bytes
+    budget = room(there) if memory is None else as_bytes(memory)
     # Runs of like length go together: a batch lasts as long as its longest.
     order = np.argsort(ends, kind="stable")
     done, whole = 0, int(np.sum(ends))
@@ -216,7 +215,7 @@ def _moments(problem, methods, ends, save: Save) -> tuple[np.ndarray, np.ndarray
         # A first or last moment that is a frame of every run is kept once.
         return kept[:, extra], asked[extra]
     m, d, n = problem.init.width, problem.data.d, problem.data.n
-    fit = save.bytes // (8 * len(ends) * (m * (d + 2) + 1 + n))
+    fit = as_bytes(save.memory) // (8 * len(ends) * (m * (d + 2) + 1 + n))
     frames = int(max(2, min(save.frames, fit, np.min(ends) + 1)))
     kept = np.rint(np.linspace(0.0, 1.0, frames) * ends[:, None]).astype(np.int64)
     return kept, np.ones(frames, bool)
@@ -224,7 +223,7 @@ def _moments(problem, methods, ends, save: Save) -> tuple[np.ndarray, np.ndarray
 
 def _rule(problem: Problem, method: Descent) -> Rule:
     return Rule(
-        LOSSES[problem.loss],
+        LOSSES[problem.loss].code,
         float(problem.activation.slope),
         float(problem.activation.at_zero or 0.0),
         problem.reduction == "mean",
@@ -255,22 +254,6 @@ def _bytes(rule: Rule, m: int, d: int, dtype: str) -> int:
     """Device memory of one run, about: state, gradient, and a few arrays of one batch."""
     real = np.dtype(dtype).itemsize
     return m * d * (2 * real + 16) + rule.batch * m * (3 * real + 8) + rule.batch * d * real + 64 * m
-
-
-def _log_loss(problem: Problem, f: np.ndarray) -> np.ndarray:
-    """log of the loss of outputs (frames, n)."""
-    data = problem.data
-    rows = plain.Rows(
-        np.empty((0, 0)),
-        np.empty(0),
-        np.empty(0),
-        np.asarray(data.y),
-        float(problem.weight),
-        LOSSES[problem.loss],
-        0.0,
-        0,
-    )
-    return plain.log_loss(rows, f)
 
 
 def _teller(progress, began, done, whole):

@@ -21,16 +21,15 @@ import numpy as np
 from reluflow._checks import number, one_of, whole
 from reluflow.data.core import Data
 from reluflow.data.digits import mnist
-from reluflow.descent import Descent
-from reluflow.flow import Progress
+from reluflow.drive.loop import Progress
+from reluflow.engine.descent import LOG2
 from reluflow.init import Params
-from reluflow.kernels.descent import LOG2
 from reluflow.many._many import _bytes, _rule, _runner, _teller
 from reluflow.many._rank import stable_rank
 from reluflow.many._runner import LOOK, Runner, pick, room
 from reluflow.many._step import SOFTMAX, Rule, float64, import_jax
+from reluflow.methods import Descent, Save, as_bytes
 from reluflow.problem import LeakyReLU, Problem
-from reluflow.solve import Save
 
 LABELS: dict[str, dict] = {"parity": dict(parity=True), "halves": dict(pair=((0, 1, 2, 3, 4), (5, 6, 7, 8, 9)))}
 CLASSES = 10
@@ -142,7 +141,7 @@ def _parts(protocol, m, train, methods, device, memory) -> list[np.ndarray]:
     """Which runs go together, so that they fit on the device beside the data."""
     rows = m if protocol == "P2" else 2 * m
     there = pick(device)
-    budget = room(there) if memory is None else Save(memory=memory).bytes
+    budget = room(there) if memory is None else as_bytes(memory)
     rule = Rule(0, 0.0, 1.0, True, False, 0, min(methods[0].batch, train.n))
     # A run also needs its double-precision copy and the vectors of a stable rank.
     each = _bytes(rule, rows, train.d, methods[0].dtype) + 8 * rows * train.d + 800 * train.d

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from reluflow.descent import NEVER, Orders
-from reluflow.kernels.descent import LOG2
+from reluflow.drive.descent import NEVER, Orders
+from reluflow.engine.descent import LOG2
 from reluflow.many._step import STRIDE, Fixed, Moving, Rule, Turns, compiled, float64, import_jax
 
 BURST_SECONDS = 0.5

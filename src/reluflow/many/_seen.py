@@ -8,33 +8,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from reluflow.descent import Machine, Tape
-from reluflow.kernels import descent as kd
-from reluflow.kernels.field import OFF, ON, PINNED
-from reluflow.kernels.slide import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
+from reluflow.drive.descent import Machine
+from reluflow.drive.loop import Run
+from reluflow.drive.recorder import Costs, States, Tape
+from reluflow.engine.field import OFF, ON, PINNED
+from reluflow.engine.surfaces import EV_DEAD, EV_OFF, EV_ON, EV_SIGN
+from reluflow.outcome import Outcome
 
 LISTED = 100_000  # events of a run that are listed; the others are counted
 
 
-def codes(machine: Machine, y: np.ndarray) -> np.ndarray:
-    """The bit codes of states, (states, m n)."""
+def codes(x: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The bit codes (states, m n) of weights q (states, m, d) on data x (n, d)."""
+    u = q @ x.T
+    return np.where(u > 0, ON, np.where(u < 0, OFF, PINNED)).astype(np.int8).reshape(len(q), -1)
+
+
+def watched(machine: Machine, name: str, states: tuple[np.ndarray, np.ndarray], ended: tuple[Outcome, float]) -> Run:
+    """States (iterations, y) as a run whose iterations were made by `name`; `ended` is its outcome and its seconds."""
+    clock, y = states
     m, r = machine.m, machine.r
-    u = y[:, : m * r].reshape(-1, m, r) @ np.asarray(machine.task.x, float).T
-    return np.where(u > 0, ON, np.where(u < 0, OFF, PINNED)).astype(np.int8).reshape(len(y), -1)
-
-
-def tape_of(machine: Machine, name: str, clock: np.ndarray, y: np.ndarray) -> Tape:
-    """States at iterations `clock` as the tape of a run, whose iterations were made by `name`."""
-    code = codes(machine, y)
-    tape = Tape(len(clock))
-    tape.marks = [(clock, y, code)]
+    code = codes(np.asarray(machine.task.x, float), y[:, : m * r].reshape(-1, m, r))
     rows = _events(machine, clock, y, code)
-    on_data = rows[:, 2] >= 0
-    machine.ci[[kd.N_BITS, kd.N_SIGNS]] = np.sum(on_data), np.sum(~on_data)
-    tape.events = [rows[:LISTED]]
-    machine.ci[kd.ITER] = machine.fields = int(clock[-1])
-    machine.regimes = {name: machine.fields}
-    return tape
+    tape = Tape(len(clock))
+    tape.marks, tape.resume, tape.events = [States(clock, y, code)], [np.ones(len(clock))], [rows[:LISTED]]
+    steps = int(clock[-1])
+    return Run(machine, tape, *ended, Costs(steps, 0, steps, float("nan"), {name: steps}, len(rows)))
 
 
 def _events(machine: Machine, clock, y, code) -> np.ndarray:

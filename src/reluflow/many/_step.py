@@ -1,4 +1,4 @@
-r"""Descent of many networks at once, compiled by JAX: the loop of `kernels.descent` with a leading axis for runs.
+r"""Descent of many networks at once, compiled by JAX: the loop of `engine.descent` with a leading axis for runs.
 
     w_j = e^{c_j} q_j,  a_j = e^{c_j} b_j:    q += eta b D,   b += eta <D, q>  (old q)
     several outputs, b_j in R^K:              q += eta sum_i m_ji <b_j, g_i> x_i,   b += eta sum_i m_ji <q_j, x_i> g_i
@@ -10,14 +10,15 @@ is drawn here: the orders of mini-batches are numpy's and come in as arrays.
 
 from __future__ import annotations
 
+import importlib
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from reluflow.kernels.descent import LOG2, RESCALE
-from reluflow.problem import LOSSES
+from reluflow.engine.descent import LOG2, RESCALE
+from reluflow.losses import LOSSES, function
 
-SOFTMAX = 1 + max(LOSSES.values())  # cross entropy over several outputs; labels are whole numbers
+SOFTMAX = -1  # cross entropy over several outputs; labels are whole numbers
 STRIDE = RESCALE + 1  # iterations between two rescalings
 UNROLLED = 64  # sums over n d terms up to this many are written out: XLA fuses them into one pass over the neurons
 
@@ -76,9 +77,16 @@ def float64():
     jax = import_jax()
     switch = getattr(jax, "enable_x64", None)
     if switch is None:
-        from jax.experimental import enable_x64 as switch
+        switch = importlib.import_module("jax.experimental").enable_x64
     with switch(True):
         yield
+
+
+def formula(jax, text: str):
+    """A formula of `reluflow.losses` as a function of (c, y, f)."""
+    np, nn = jax.numpy, jax.nn
+    names = {"exp": np.exp, "log": np.log, "log1p": np.log1p, "softplus": nn.softplus, "positive": nn.relu}
+    return function(text, "c, y, f", names)
 
 
 @lru_cache(maxsize=64)
@@ -89,6 +97,9 @@ def compiled(rule: Rule):
     full = rule.batch == rule.n
     per_epoch = -(-rule.n // rule.batch)
     wide = jnp.float64
+    if rule.loss != SOFTMAX:
+        [row] = [row for row in LOSSES.values() if row.code == rule.loss]
+        force = formula(jax, row.linear.force)
 
     def product(terms: str, a, b):
         return jnp.einsum(terms, a, b, precision=lax.Precision.HIGHEST)
@@ -116,12 +127,7 @@ def compiled(rule: Rule):
         """-dL/df of a batch; `weight` (runs, rows) is 0 where a batch has no more rows."""
         if rule.loss == SOFTMAX:
             return weight[..., None] * (jax.nn.one_hot(y, f.shape[-1], dtype=wide) - jax.nn.softmax(f, axis=-1))
-        if rule.loss == LOSSES["square"]:
-            return weight * (y - f)
-        if rule.loss == LOSSES["exponential"]:
-            return weight * y * jnp.exp(-y * f)
-        factor = 2.0 if rule.loss == LOSSES["logistic2"] else 1.0
-        return factor * weight * y / (1.0 + jnp.exp(y * f))
+        return force(row.factor * weight, y, f)
 
     def gathered(x, sg):
         """sum_i sg_ij x_i: (runs, d, m)."""

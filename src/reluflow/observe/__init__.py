@@ -1,8 +1,8 @@
-"""What can be measured on a run: one function per quantity, labelled arrays out.
+"""Quantities measured on a run: one function each, returning labelled arrays.
 
 Every function takes a Solution, and measures at its frames, at times `t=`, or at `log_t=`. Dimensions are frame, neuron
-and datum, with coordinates `t` and `log_t`. Nothing is lost at e^-100000: scales are taken out before
-anything is added.
+and datum, with coordinates `t` and `log_t`. Scales such as e^-100000 cause no underflow: they are
+factored out before sums.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-# Public names and the files they live in; a new file needs lines here and nothing else.
-# A file must not be called like a function: importing it would hide the function.
+# Public names and their files; a new file needs lines here only.
+# A file must not have the name of a function: importing it would hide the function.
 _NAMES = {
     "activation_path": "paths",
     "patterns": "paths",

@@ -3,7 +3,7 @@ r"""A run at its frames, or at any times: the state, its bits, its outputs, and 
     w_j = e^{c_j} q_j,  a_j = e^{c_j} b_j,      f_i = sum_j e^{2 c_j} b_j m_ji <q_j, x_i>
     g_i = -dL/df_i,                             D_j = sum_i m_ji g_i x_i
 
-Bits m_ji are the run's own, never recomputed from signs. Outputs also come as mantissas with
+Bits m_ji come from the run and are never recomputed from signs. Outputs also come as mantissas with
 log scales, so f = e^-200000 is a number here.
 """
 
@@ -14,6 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
+from reluflow.losses import LOSSES
+from reluflow.solution import Solution
+
 BLOCK = 2**23  # numbers in one block of bits
 
 
@@ -23,52 +26,37 @@ def log_abs(value) -> np.ndarray:
         return np.log(np.abs(value))
 
 
-def log_forces(loss: str, z: np.ndarray) -> np.ndarray:
-    """log r(z), r = -dl/dz of a loss of z = y f; the square loss has none (its force may vanish or turn)."""
-    if loss == "exponential":
-        return -z
-    return (np.log(2.0) if loss == "logistic2" else 0.0) - np.logaddexp(0.0, z)
-
-
 class View:
-    """States of a run at some clock values; everything else is worked out when first asked for."""
+    """States of a run at some times, and derived quantities, computed at first use."""
 
-    def __init__(self, sol, t=None, log_t=None):
+    def __init__(self, sol: Solution, t=None, log_t=None):
         self.sol = sol
-        if t is None and log_t is None:
-            self._clock, self._y, self._code = sol._frames
-        else:
-            self._clock, self._y, self._code = sol._replay(sol._clock(t, log_t)[0])
-        self._clock = np.ascontiguousarray(self._clock)
-        self.t, self.log_t = sol._time.times(self._clock)
+        self.moments = sol.frames if t is None and log_t is None else sol.moments(t, log_t=log_t)
+        self.t, self.log_t = self.moments.t, self.moments.log_t
         self.problem, self.data = sol.problem, sol.problem.data
 
     def __len__(self) -> int:
-        return len(self._clock)
+        return len(self.moments)
 
-    @cached_property
-    def _state(self):
-        return self.sol._split(self._y)
-
-    @cached_property
+    @property
     def w(self) -> np.ndarray:
         """q_j in the data's coordinates, (frames, width, dim)."""
-        return self.sol._machine.coords.expand(self._state[0])
+        return self.moments.w
 
     @property
     def a(self) -> np.ndarray:
         """b_j, (frames, width)."""
-        return self._state[1]
+        return self.moments.a
 
     @property
     def log_scale(self) -> np.ndarray:
         """c_j, (frames, width)."""
-        return self._state[2]
+        return self.moments.log_scale
 
     @cached_property
     def norm(self) -> np.ndarray:
         """|q_j|."""
-        return np.linalg.norm(self._state[0], axis=-1)
+        return np.linalg.norm(self.moments.q, axis=-1)
 
     @cached_property
     def log_norm(self) -> np.ndarray:
@@ -80,24 +68,18 @@ class View:
         """w_j / |w_j|; a zero row stays zero."""
         return self.w / np.where(self.norm > 0, self.norm, 1.0)[..., None]
 
-    @cached_property
-    def _looked(self):
-        return self.sol._machine.look(self._clock, self._y, self._code)
-
-    @cached_property
+    @property
     def outputs(self) -> np.ndarray:
         """f(x_i), (frames, n)."""
-        return self.sol._to_data(self._looked[0])
+        return self.moments.outputs
 
     @property
     def log_loss(self) -> np.ndarray:
-        return self._looked[1]
+        return self.moments.log_loss
 
-    def bits_of(self, part) -> np.ndarray:
+    def bits_of(self, part: int | slice | list[int] | np.ndarray) -> np.ndarray:
         """m_ji at the frames of a slice or index, (frames, width, n)."""
-        y, code = np.ascontiguousarray(self._y[part]), np.ascontiguousarray(self._code[part])
-        found = self.sol._machine.look(np.ascontiguousarray(self._clock[part]), y, code, bits=True)[2]
-        return self.sol._bits_to_data(found)
+        return self.moments[part].bits
 
     @cached_property
     def bits(self) -> np.ndarray:
@@ -105,7 +87,7 @@ class View:
         return self.bits_of(slice(None))
 
     def reduce(self, measure: Callable) -> np.ndarray:
-        """`measure(bits, frames)` joined over blocks of frames, so that bits of large data never stand all at once."""
+        """`measure(bits, frames)` joined over blocks of frames, so that not all bits are in memory at once."""
         step = max(1, BLOCK // max(1, self.problem.init.width * self.data.n))
         if len(self) <= step:
             return measure(self.bits, slice(None))
@@ -142,10 +124,11 @@ class View:
     def drive(self) -> tuple[np.ndarray, np.ndarray]:
         """(mantissas, log scales): g_i = -dL/df_i = mantissa_i e^scale, (frames, n) and (frames,); weights included."""
         y, f = self.data.y, self.outputs
-        if self.problem.loss == "square":
-            g, log_g = y - f, np.zeros(len(self))
+        loss = LOSSES[self.problem.loss]
+        if not loss.tailed:
+            g, log_g = loss.force(y, f), np.zeros(len(self))
         else:
-            logs = log_forces(self.problem.loss, y * f)
+            logs = loss.log_factor + loss.log_force(y * f)
             log_g = np.max(logs, axis=1)
             g = y * np.exp(logs - log_g[:, None])
         return g, log_g + np.log(self.problem.weight)
@@ -167,10 +150,6 @@ class View:
         return xr.DataArray(values, dims=dims, coords=coords | more, name=name)
 
 
-def view(sol, t=None, log_t=None) -> View:
+def view(sol: Solution, t=None, log_t=None) -> View:
     """The View of a run's frames (kept as long as the run), or a fresh one at the times given."""
-    if t is not None or log_t is not None:
-        return View(sol, t, log_t)
-    if "_observed" not in vars(sol):
-        sol._observed = View(sol)
-    return sol._observed
+    return sol.derived(View) if t is None and log_t is None else View(sol, t, log_t)

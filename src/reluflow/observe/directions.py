@@ -1,4 +1,4 @@
-"""Where neurons point: cosines with data, class sums, or any direction, and bands over neurons."""
+"""Directions of neurons: cosines with data, class sums, or any direction, and bands over neurons."""
 
 from __future__ import annotations
 

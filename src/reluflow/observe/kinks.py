@@ -1,4 +1,4 @@
-r"""Networks of one input and a bias column: where their kinks are, and which neurons have become one.
+r"""Networks of one input and a bias column: their kinks, and groups of neurons with a common direction.
 
 f(x) = sum_j a_j relu(w_j1 x + w_j2)      kink of neuron j at x = -w_j2 / w_j1,  slope changes there by a_j |w_j1|
 """
@@ -49,7 +49,7 @@ class Merged:
 def merged(subject, t=None, *, log_t=None, angle: float = 1e-6, share: float = 1e-9) -> tuple[Merged, ...]:
     """Groups of neurons that point the same way within `angle`, largest first, in any dimension.
 
-    Neurons whose |a_j| |w_j| is below `share` of the largest are left out: they do not show in f.
+    Neurons whose |a_j| |w_j| is below `share` of the largest are omitted: they do not affect f.
     """
     params = _params(subject, t, log_t, plane=False)
     log_w, log_a = params.log_scales

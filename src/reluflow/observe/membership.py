@@ -1,4 +1,4 @@
-"""Which cone each neuron is in, and on which side its output weight is.
+"""The cone of each neuron, and the sign of its output weight.
 
     S+ = {<x_i, w> > 0 exactly for y_i > 0},  S- = {<x_i, w> > 0 exactly for y_i < 0},  dead = {<x_i, w> <= 0 for all i}
 

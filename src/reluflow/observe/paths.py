@@ -22,7 +22,7 @@ def activation_path(sol, t=None, *, log_t=None):
 
 
 class Visit(NamedTuple):
-    """One stay of a neuron in one pattern: active data, from when, until when (inf: to the end of the run)."""
+    """A period of a neuron in one pattern: active data, from when, until when (inf: to the end of the run)."""
 
     on: tuple[int, ...]
     start: float

@@ -1,4 +1,4 @@
-r"""How fast norms and directions change, from the vector field itself, never from differences.
+r"""Rates of change of norms and directions, from the vector field, not from differences.
 
     w_j' = a_j D_j     =>     (log|w_j|)' = (b_j/|q_j|) <D_j, u_j>,    (w_j/|w_j|)' = (b_j/|q_j|) (D_j - <D_j, u_j> u_j)
     |grad L|^2 = sum_j a_j^2 |D_j|^2 + <D_j, w_j>^2,     u_j = w_j/|w_j|

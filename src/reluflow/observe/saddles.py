@@ -1,4 +1,4 @@
-r"""Saddles: the loss of each class, and the way out through a neuron that is still zero.
+r"""Saddles: the loss of each class, and the escape direction through a zero neuron.
 
 With residuals r_k = y_k - f(x_k), a zero neuron moved to w = d v, a = s d, |v| = 1, changes the square loss by
 
@@ -18,7 +18,7 @@ from reluflow.init import Params
 from reluflow.observe._view import view
 from reluflow.problem import Problem
 
-STARTS = 200  # random directions from which the steepest way out is sought, beside those of the data
+STARTS = 200  # random directions from which the steepest escape is sought, besides those of the data
 
 
 def class_losses(sol, t=None, *, log_t=None):
@@ -34,7 +34,7 @@ def class_losses(sol, t=None, *, log_t=None):
 
 @dataclass(frozen=True)
 class Escape:
-    """The steepest way out of a saddle through a zero neuron: `curvature` <= 0, the neuron's `sign` and `direction`.
+    """The steepest escape from a saddle through a zero neuron: `curvature` <= 0, the neuron's `sign` and `direction`.
 
     `exact` where the inputs are orthogonal; otherwise the steepest of many searches, so that the true curvature is at
     least as negative.
@@ -49,7 +49,7 @@ class Escape:
 def escape(problem: Problem, params: Params | None = None, *, seed: int = 0) -> Escape:
     """Least curvature of the square loss at `params` (the initial weights if not given) along a zero neuron."""
     if problem.loss != "square" or problem.activation.slope != 0.0:
-        raise ValueError('`escape` needs loss "square" and ReLU: elsewhere the way out has another form.')
+        raise ValueError('`escape` needs loss "square" and ReLU: other losses are not supported.')
     params = problem.init if params is None else params
     x = problem.data.x
     w, a = params.w * np.exp(params.log_scales[0])[:, None], params.a * np.exp(params.log_scales[1])

@@ -1,4 +1,4 @@
-"""Pictures of runs and sweeps, in one palette. Every function but `picture` draws on the axes it is given."""
+"""Pictures of runs and sweeps in one palette. Every function except `picture` draws on given axes."""
 
 from reluflow.plot.figure import picture
 from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, THEORY, sign_colours, style

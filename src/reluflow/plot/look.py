@@ -1,4 +1,4 @@
-"""The look of the papers' figures: sizes of a column and a page, axes that say little, labels beside their lines."""
+"""Style of the papers' figures: column and page sizes, sparse axes, labels next to their lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, THEORY, 
 
 COLUMN, PAGE = 3.4, 7.0  # inches
 DPI = 200
-PURPLE = "#7a5195"  # a third group, told apart from red and blue by every common kind of vision
+PURPLE = "#7a5195"  # a third group, distinguishable from red and blue with common colour-vision deficiencies
 GREEN = "#2a9d8f"
 LINES = (MINUS, PLUS, THEORY, PURPLE, GREEN, INK, FAINT)
 
@@ -58,7 +58,7 @@ def setting():
 
 
 def figure(width: float = PAGE, height: float = 2.4):
-    """An empty figure of that many inches, with a canvas of its own."""
+    """An empty figure of that many inches, with its own canvas."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -71,7 +71,7 @@ def figure(width: float = PAGE, height: float = 2.4):
 
 
 def letter(ax, text: str, title: str = "") -> None:
-    """A panel's letter in bold, and what it shows."""
+    """A panel's letter in bold, and its title."""
     ax.set_title(f"$\\bf{{{text}}}$  {title}" if title else f"$\\bf{{{text}}}$", loc="left")
 
 
@@ -92,7 +92,7 @@ def corner(ax, text: str, where: str = "lower right", colour: str = INK, size: f
 
 
 def beside(ax, x, y, text: str, colour: str = INK, **more) -> None:
-    """A label at a point of the axes' coordinates, shifted by `dx`, `dy` points: the name of a line beside it."""
+    """A label at a point of the axes' coordinates, shifted by `dx`, `dy` points: for instance the name of a line."""
     dx, dy = more.pop("dx", 3), more.pop("dy", 0)
     ax.annotate(
         text,
@@ -137,26 +137,26 @@ def sequence(count: int) -> list:
 
 
 def stamp(figure, note: str) -> None:
-    """A line below the figure: what is smaller here than in the paper."""
+    """A line below the figure: what is reduced compared with the paper."""
     if note:
         figure.text(0.995, -0.012, note, ha="right", va="top", fontsize=6, color=FAINT)
 
 
 def freeze(figure) -> None:
-    """Lays the figure out once and for all, so that a film does not do it for every frame."""
-    for _ in range(4):  # ticks depend on the size of the axes, and it on their labels
+    """Computes the layout once, so that an animation does not repeat it for every frame."""
+    for _ in range(4):  # ticks depend on the size of the axes, which depends on their labels
         figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
 
 def save(figure, path, **more) -> None:
-    """Any file a figure can be saved as, cut to what is drawn, in the style it was made in."""
+    """Saves a figure to any supported file type, cropped, in the style it was made in."""
     with setting():
         figure.savefig(path, bbox_inches="tight", pad_inches=0.06, **more)
 
 
 def write_png(figure, path, dpi: int = DPI, colours: int | None = None) -> None:
-    """A PNG, cut to what is drawn; with `colours` reduced to that many, which makes it small."""
+    """Saves a cropped PNG; with `colours`, reduced to that many, which makes it smaller."""
     save(figure, path, dpi=dpi)
     if colours:
         from PIL import Image

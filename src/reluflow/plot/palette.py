@@ -1,4 +1,4 @@
-"""The project's colours: red and blue for the signs, told apart by every common kind of vision, gold for theory."""
+"""Colours: red and blue for the signs (distinguishable with common colour-vision deficiencies), gold for theory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sign_colours(sign) -> np.ndarray:
 
 @contextmanager
 def style():
-    """Matplotlib set up for this project, inside a `with` block only."""
+    """Matplotlib settings of this project, inside a `with` block."""
     import matplotlib as mpl
 
     settings = {

@@ -1,4 +1,4 @@
-"""One run on one pair of axes: its loss, its neurons' sizes and directions, the function it computes; or all."""
+"""Plots of one run: loss, norms and directions of neurons, function; or all of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, sign_colours, style
 
-FROM = np.log(1e-2)  # log t at which pictures over log t begin
+FROM = np.log(1e-2)  # log t at which axes over log t begin
 
 
 def loss(ax, sol, t=None, **line) -> None:
@@ -22,7 +22,7 @@ def norms(ax, sol, t=None, **line) -> None:
 
 
 def directions(ax, sol, t=None, **line) -> None:
-    """The angle of w_j in degrees, for data in the plane; turning is drawn without jumps at 180 degrees."""
+    """The angle of w_j in degrees, for data in the plane; angles are continuous across 180 degrees."""
     if sol.problem.data.d != 2:
         raise ValueError(
             f"`directions` draws angles in the plane, got data in {sol.problem.data.d} dimensions: "
@@ -77,7 +77,7 @@ def _on_a_line(data) -> bool:
 
 
 def overview(sol, title: str = ""):
-    """A figure of a run: all that can be drawn of it, side by side. Tails are drawn over log t."""
+    """A figure of a run with all applicable panels. Losses with an exponential tail are drawn over log t."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MultipleLocator
 

@@ -1,7 +1,7 @@
-"""A sweep on one pair of axes: curves with quantile bands, scatter plots, heat maps; and a picture that chooses.
+"""Plots of a sweep: curves with quantile bands, scatter plots, heat maps; `picture` chooses among them.
 
-Curves show the median over every other dimension, seeds above all, a dark band for the middle half and a light one for
-all; heat maps show the median. Points that failed, and quantities that never came, are left out.
+Curves show the median over all other dimensions (typically seeds), a dark band for the middle half and a light one for
+all; heat maps show the median. Failed points and undefined quantities are omitted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reluflow.plot.palette import FAINT, INK, MINUS, PAPER, PLUS, THEORY, style
 LINES = (MINUS, PLUS, THEORY, INK, FAINT)
 BANDS = ((0.0, 1.0, 0.12), (0.25, 0.75, 0.25))  # quantiles from, to, and how dark
 
-# What axes are called; a name that is not here stands for itself.
+# Axis labels; other names label themselves.
 LABELS = {
     "init.log_scale": "log(1/scale) of the start",
     "init.width": "width",
@@ -44,17 +44,17 @@ LABELS = {
     "log_loss": "log of the loss",
     "t": "time",
 }
-SIGNED = {"final.log_moved": ("lazy", "rich")}  # 0 is a border; what is below it, and above
+SIGNED = {"final.log_moved": ("lazy", "rich")}  # 0 is a border; labels below and above it
 TURNED = ("init.log_scale",)  # drawn with the other sign
 
 
 def label(name: str) -> str:
-    """What an axis is called."""
+    """The label of an axis."""
     return LABELS.get(name, name)
 
 
 def places(ds, name: str) -> np.ndarray:
-    """Where the values of a key stand on an axis."""
+    """Positions of a key's values on an axis."""
     values = np.asarray(ds[name].values)
     return -values if name in TURNED else values
 
@@ -70,7 +70,7 @@ def curve(ax, ds, name: str, x: str, *, colour: str = INK, text: str | None = No
 
 
 def _table(ds, name: str, x: str) -> tuple[np.ndarray, np.ndarray]:
-    """Places along x, increasing, and one row of values for each; rows with nothing finite are left out."""
+    """Positions along x, increasing, and one row of values each; rows without finite values are omitted."""
     along = ds[x].dims[0]
     rest = [d for d in ds[name].dims if d != along]
     values = ds[name].transpose(along, *rest).values
@@ -89,7 +89,7 @@ def scatter(ax, ds, name: str, x: str, *, colour: str = INK, text: str | None = 
 def heat(ax, ds, name: str, x: str, y: str, *, centre: float | None = None):
     """The median of `name` over all dimensions but x and y, as coloured cells; returns them for a colour bar.
 
-    `centre` is a border: it has the paper's colour, blue is below it and red above, and a dashed line follows it.
+    `centre` is a border, drawn dashed: white at the border, blue below, red above.
     """
     from matplotlib.colors import LinearSegmentedColormap, Normalize, TwoSlopeNorm
 
@@ -128,7 +128,7 @@ def _axis(ax, way: str, values: np.ndarray, text: str) -> tuple[np.ndarray, bool
 
 
 def geometric(values) -> bool:
-    """Whether values are better told apart by their ratios: positive, over more than a factor 8, not evenly spaced."""
+    """Whether a logarithmic axis suits the values: positive, over more than a factor 8, not evenly spaced."""
     values = np.unique(np.asarray(values, float))
     if len(values) < 3 or values[0] <= 0 or values[-1] < 8 * values[0]:
         return False
@@ -149,7 +149,7 @@ def _edges(centres: np.ndarray, ratios: bool) -> np.ndarray:
 def picture(ds, names=None, *, title: str = ""):
     """A figure of a sweep: a heat map where two keys besides the seeds vary, else curves; `names` default to the first.
 
-    Trajectories are drawn over time. Names that share an axis share a picture.
+    Trajectories are drawn over time. Names with the same axis share a panel.
     """
     from matplotlib.figure import Figure
 
@@ -157,9 +157,7 @@ def picture(ds, names=None, *, title: str = ""):
     for name in names:
         if name not in ds or ds[name].dtype.kind != "f":
             numbers = [str(k) for k, v in ds.data_vars.items() if v.dtype.kind == "f" and k != "seconds"]
-            raise ValueError(
-                f"`{name}` must be a number that the sweep kept, got another: there is {', '.join(numbers)}."
-            )
+            raise ValueError(f"`{name}` is not a number kept by the sweep: choose from {', '.join(numbers)}.")
     with style():
         fig = Figure(figsize=(7.2, 4.4), layout="constrained")
         ax = fig.subplots()
@@ -182,7 +180,7 @@ def picture(ds, names=None, *, title: str = ""):
 
 
 def _named_sides(ax, grid, sides: tuple[str, str]) -> None:
-    """Writes what is below the border and above it into the lowest and the highest corner of the map."""
+    """Labels the regions below and above the border in two corners of the map."""
     corners = {(0, 0): (0.04, 0.05), (0, -1): (0.96, 0.05), (-1, 0): (0.04, 0.95), (-1, -1): (0.96, 0.95)}
     for text, find in zip(sides, (min, max)):
         x, y = corners[find(corners, key=lambda at: grid[at])]
@@ -212,7 +210,7 @@ def _curves(ax, ds, names: list[str], keys: list[str]) -> None:
 
 
 def _with_slope(ax, line) -> None:
-    """Adds the least-squares slope to a curve's name if the curve, as drawn, is a line to 2% of its height."""
+    """Adds the least-squares slope to a curve's label if the curve is a straight line to within 2% of its height."""
     x, y = (np.asarray(v, float) for v in line.get_data())
     ratios = ax.get_xscale() == "log", ax.get_yscale() == "log"
     x, y = (np.log(v) if r else v for v, r in zip((x, y), ratios))
@@ -229,7 +227,7 @@ def _with_slope(ax, line) -> None:
 def _paths(ax, ds, names: list[str], keys: list[str]) -> None:
     """Trajectories over time: one band for each value of the first key."""
     if "log_t" not in ds.coords:
-        raise ValueError("Trajectories must share their times to be drawn together, got others: give `solve.t1`.")
+        raise ValueError("Trajectories with different times cannot be drawn together: set `solve.t1`.")
     late = float(ds["log_t"].max()) > 30
     x = "log_t" if late else "t"
     values = ds[keys[0]].values[: len(LINES)] if keys else [None]

@@ -1,7 +1,7 @@
-"""An independent judge of the engine: gradient flow and descent to 30 digits and more.
+"""An independent reference solver: gradient flow and descent to 30 digits and more.
 
-It shares no code with the engine: Taylor series of plain weights in arbitrary precision, its own search for events, and
-sliding straight from Filippov's definition. Needs python-flint (`reluflow[precise]`).
+It shares no code with the engine: Taylor series of plain weights in arbitrary precision, its own event detection, and
+sliding directly from Filippov's definition. Needs python-flint (`reluflow[precise]`).
 """
 
 from reluflow.reference.integrate import flow

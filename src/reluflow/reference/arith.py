@@ -42,13 +42,13 @@ def combine(columns, coefficients):
 
 
 def tiny() -> arb:
-    """What is 0 up to rounding, relative to the terms it was made of."""
+    """Whether a value is 0 up to rounding, relative to the terms it was computed from."""
     return arb(10) ** (-2 * ctx.dps // 3)
 
 
 def basis(vectors):
     """Orthonormal vectors with the same span (Gram-Schmidt; dependent vectors are left out)."""
-    out = []
+    out: list[list] = []
     for v in vectors:
         rest = project(project(v, out), out)
         length = norm(rest)

@@ -1,4 +1,4 @@
-r"""Where a neuron goes from a point on one or several surfaces: Filippov's definition, taken literally.
+r"""The motion of a neuron from a point on one or several surfaces, directly from Filippov's definition.
 
 Near the point every realised pattern of sides tau has its own field D_tau. The neuron may move into a face of the local
 arrangement, some surfaces left to a side sigma_r = +-1 and some kept (sigma_r = 0), if some member D of the convex hull
@@ -25,7 +25,7 @@ from reluflow.reference.arith import arb, arb_mat, basis, combine, dot, norm, pr
 class Motion:
     sides: tuple
     D: list
-    margins: list  # of each surface: normalised distance of its side from being another one
+    margins: list  # of each surface: normalised distance of the decision on its side from changing
 
 
 @dataclass
@@ -144,7 +144,7 @@ def _membership(base, normals, pushes, size, tol):
 def _in_hull(base, normals, jumps, size, tol):
     """How deep 0 lies in the hull of the fields of all realised patterns (normalised); None when outside.
 
-    Floats tell which fields make a facet, its plane is then computed to full precision.
+    Floats identify the fields of a facet; its plane is then computed to full precision.
     """
     axes = basis(normals)
     fields = []

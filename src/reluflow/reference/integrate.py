@@ -18,8 +18,8 @@ GUARD = 15  # decimal digits carried beyond those asked for
 def flow(problem, times, digits: int = 30, *, order: int | None = None, steps: int = 1_000_000) -> Reference:
     """The gradient flow of `problem` at the given increasing `times` (floats or decimal strings).
 
-    About `digits` digits are right. A neuron that has aligned to 10^-k keeps only digits + 15 - k digits of what it
-    deviates by: take `digits` well above 0.9 |log scale| when a run passes several saddles, and compare two settings.
+    About `digits` digits are correct. For a neuron aligned to 10^-k only digits + 15 - k digits of the deviation are
+    correct: take `digits` well above 0.9 |log scale| when a run passes several saddles, and compare two settings.
     """
     with ctx.workdps(digits + GUARD):
         return _Run(problem, times, digits, order or int(1.2 * digits) + 12).run(steps)
@@ -36,7 +36,7 @@ class _Run:
         if not self.times or any(u >= v for u, v in pairwise(self.times)) or self.times[0] < 0:
             raise ValueError("`times` must be increasing, not negative and at least one: sort them.")
         self.t = arb(0)
-        self.e = None
+        self.e = 0  # set by `_start`
         self.stuck = 0
         self.events, self.saved = [], []
         self.cells = {}
@@ -63,7 +63,7 @@ class _Run:
     # --- the start -----------------------------------------------------------------------------------------------
 
     def _start(self):
-        """Settle neurons that begin on a surface or with a = 0."""
+        """Initialise neurons that start on a surface or with a = 0."""
         g = drive(self.net, outputs(self.net, self.neurons))
         for j, neuron in enumerate(self.neurons):
             if norm(neuron.w) == 0 and neuron.a == 0:
@@ -96,6 +96,7 @@ class _Run:
         f = outputs(net, self.neurons)
         g = drive(net, f)
         cells = [self._cell(neuron) for neuron in self.neurons]
+        assert self.e is not None
         now = Expansion(net, self.neurons, cells, g, self.e, self.order, bits)
         unit = arb((1, self.e))
         end, reach = self._length(now)
@@ -105,7 +106,7 @@ class _Run:
         end, hits = earliest(self, now, cells, end)
         self.stuck = self.stuck + 1 if end == 0 else 0
         if self.stuck > 2 * len(self.neurons) * len(net.surfaces):
-            raise ArithmeticError(f"Events at t = {float(self.t)} follow each other without end: a bifurcation.")
+            raise ArithmeticError(f"Events at t = {float(self.t)} repeat without end: a bifurcation.")
         last = last and end == until
         stop = self.times[-1] if last else (self.t + unfix(end, bits) * unit).mid()
         self._outputs(now, stop, end, unit)
@@ -241,7 +242,7 @@ class _Run:
         return bits
 
     def _changes(self, j, before, unique, margins):
-        """Record what changed, one event per datum."""
+        """Record changes, one event per datum."""
         neuron = self.neurons[j]
         for r, (old, new) in enumerate(zip(before, neuron.sides, strict=True)):
             if old == new or (old is None and new != 0 and unique):

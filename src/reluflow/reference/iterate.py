@@ -1,4 +1,4 @@
-"""Gradient descent to any precision: the loop as it is written in the papers.
+"""Gradient descent to any precision: the iteration as written in the papers.
 
     w_j <- w_j + eta a_j D_j,     a_j <- a_j + eta <w_j, D_j>   (both from the old values)
 

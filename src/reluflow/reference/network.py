@@ -70,7 +70,14 @@ class Neuron:
         return [r for r, side in enumerate(self.sides) if side == 0]
 
 
+KNOWN = ("square", "logistic", "logistic2", "exponential")
+
+
 def network(problem) -> Network:
+    if problem.loss not in KNOWN:
+        raise ValueError(
+            f"The reference has its own formulas for {', '.join(KNOWN)}, got {problem.loss}: compare with one of these."
+        )
     x = [[number(v) for v in row] for row in problem.data.x]
     net = Network(
         x=x,

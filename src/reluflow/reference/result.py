@@ -1,4 +1,4 @@
-"""What the reference returns: numbers of any precision, and their decimal strings."""
+"""Results of the reference solver: numbers of any precision, and their decimal strings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Event:
     """A change of one bit (`datum` >= 0) or of a neuron (`datum` = -1) at time `t`.
 
     `margin` is the normalised distance from a different outcome: of the rate across the surface from 0 at a crossing,
-    of the slid bit from its bounds at a slide; nan where nothing was decided.
+    of the slid bit from its bounds at a slide; nan if there was no decision.
     """
 
     t: arb
@@ -32,7 +32,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Reference:
-    """Outputs f[k][i], loss[k], weights w[k][j], a[k][j] at times[k]; events; what bits were at the start."""
+    """Outputs f[k][i], loss[k], weights w[k][j], a[k][j] at times[k]; events; initial bits."""
 
     digits: int
     times: list
@@ -72,7 +72,7 @@ class Reference:
         return min([e.margin for e in self.events if e.margin == e.margin], default=1.0)
 
     def record(self, digits: int | None = None) -> dict:
-        """Everything but the weights as decimal strings, for a JSON file."""
+        """Everything except the weights as decimal strings, for a JSON file."""
         n = digits or self.digits
         return {
             "times": [text(t, n) for t in self.times],

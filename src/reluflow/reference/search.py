@@ -1,4 +1,4 @@
-"""When something happens next: the first root, within a step, of polynomials that are positive until then."""
+"""The next event: the first root, within a step, of polynomials that are positive until then."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reluflow.reference.roots import first_root
 def earliest(run, now, cells, end):
     """The earliest event in (0, end]: its time and {neuron: causes}; without one, `end` and nothing.
 
-    A cause is a surface that is met, a (surface, side) released, "sign" (a = 0) or "origin" (a neuron held there goes).
+    A cause is a surface that is met, a (surface, side) released, "sign" (a = 0) or "origin" (a neuron leaves w = 0).
     """
     found = []
     close = 1 << max(run.bits - int(run.digits * LOG2_10), 1)
@@ -32,7 +32,7 @@ def earliest(run, now, cells, end):
     if not found:
         return end, {}
     first = min(tau for tau, _, _ in found)
-    hits = {}
+    hits: dict[int, list] = {}
     for tau, j, cause in found:
         if tau <= first + close:
             hits.setdefault(j, []).append(cause)
@@ -42,7 +42,7 @@ def earliest(run, now, cells, end):
 def watched(run, now, cells):
     """Heights over surfaces, output weights of unbalanced neurons, multipliers of slid surfaces, all times a sign.
 
-    What starts at 0, because it has just left a surface, is divided by the power of t with which it leaves.
+    A polynomial that starts at 0, because its neuron has just left a surface, is divided by its leading power of t.
     """
     for j in sorted(now.moving):
         neuron = run.neurons[j]
@@ -74,7 +74,7 @@ def _held(run, neuron, g):
 
 
 def _let_go(run, neuron, now, high):
-    """When a neuron held at the origin may go, by bisection."""
+    """The time at which a neuron held at the origin may leave, by bisection."""
     low = 0
     while high - low > 1:
         half = (low + high) // 2

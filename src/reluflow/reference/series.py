@@ -33,7 +33,7 @@ class Cell:
         self.moves = any(any(line) for line in self.pull)
         self.bits = bits
         self._net = net
-        self._multipliers = None
+        self._multipliers: list[tuple[list[int], list[int]]] | None = None
 
     @property
     def multipliers(self):
@@ -90,7 +90,7 @@ class Expansion:
 
     def _run(self, net, groups):
         bits, n = self.bits, net.n
-        pulls = [[[] for _ in range(net.d)] for _ in groups]
+        pulls: list[list[list[int]]] = [[[] for _ in range(net.d)] for _ in groups]
         for k in range(self.order):
             G = [coefficients[k] for coefficients in self.drive.G]
             f = [0] * n

@@ -1,4 +1,4 @@
-r"""Single neurons of any depth: f(x) = v_1 s(v_2 s(... s(v_m s(<w, x>)))), trained towards one of the same shape.
+r"""Single neurons of any depth: f(x) = v_1 s(v_2 s(... s(v_m s(<w, x>)))), trained towards a target of the same form.
 
     problem = rf.single.Problem(m=2, norm=0.1, phi=1.5)
     run = rf.single.solve(problem, rf.Flow(rtol=1e-10), t1=30.0)

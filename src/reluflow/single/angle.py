@@ -1,8 +1,8 @@
-r"""Functions of the angle that lose no digits at either end.
+r"""Functions of the angle, accurate at both ends.
 
     s(phi) = (sin phi - phi cos phi) / pi,   eps = 1 - s(phi),   theta = pi - phi,   y = log tan(phi / 2)
 
-s is the correlation of two half spaces, from 0 (opposite) to 1 (aligned). Near phi = pi, 1 - s is all cancellation:
+s is the correlation of two half spaces, from 0 (opposite) to 1 (aligned). Near phi = pi, 1 - s cancels;
 with theta, eps = [(pi - theta)(1 - cos theta) + theta - sin theta] / pi = theta^2 / 2 + ... The coordinate y makes both
 ends infinite: theta = 2 atan(e^-y), phi = 2 atan(e^y).
 """

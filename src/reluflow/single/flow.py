@@ -1,4 +1,4 @@
-r"""The population flow, in coordinates that stay finite at every scale and at every time.
+r"""The population flow, in coordinates that stay finite at every scale and time.
 
 With the target and kappa scaled to 1 (time kappa v*^2m t), Q = |w| v_1 ... v_m and lambda = log Q:
 
@@ -9,7 +9,7 @@ In the clock dt = (h^2 / Q) dtau with 1/h^2 = sum_j 1/v_j^2, and with p_j = h^2 
     (log v_j)' = p_j X,   lambda' = X,   y' = p_w phi / 2 pi,   sigma' = 1 - sigma X (2 sum_j p_j^2 - 1)
 
 where t = sigma h^2 / Q, carried as omega = log(1 + sigma). No rate depends on the scale: e^-1000 costs as much as 1,
-and t may be e^1000. Near the end X = -(e^lambda - 1 + eps) / 2, so that theta and log(v/v*) are right relative to
+and t may be e^1000. Near the end X = -(e^lambda - 1 + eps) / 2, so that theta and log(v/v*) are accurate relative to
 themselves.
 """
 
@@ -26,8 +26,8 @@ from reluflow.single.angle import s_and_eps
 LAMBDA, Y, OMEGA, LAYERS = 0, 1, 2, 3  # places in the state; the layers follow
 FAR, NEAR = 150.0, 40.0  # e^-FAR is where theta and lambda count as having arrived; e^-NEAR when no end is given
 REFINE = 4  # frames per step
-BEYOND = 100.0  # only a trial step that will be refused gets here
-LEAST_RTOL = 2.3e-14  # what scipy takes
+BEYOND = 100.0  # reached only by a trial step that will be rejected
+LEAST_RTOL = 2.3e-14  # scipy's bounds
 
 
 class Curve:
@@ -100,7 +100,7 @@ def field(counts: list[int], held: tuple[float, float, float] | None = None):
         p = [v / total for v in p]
         squares = sum(c * v * v for c, v in zip(counts, p))
         turn = 0.0 if held else p[0] * phi / (2.0 * math.pi)
-        omega = max(omega, -1.0)  # only a trial step that will be refused is below 0
+        omega = max(omega, -1.0)  # below 0 only in a trial step that will be rejected
         part = -math.expm1(-omega)  # sigma / (1 + sigma)
         return [x, turn, math.exp(-omega) - part * x * (2.0 * squares - 1.0), *(x * v for v in p)]
 
@@ -141,13 +141,13 @@ def follow(layers: np.ndarray, counts: list[int], y0: float, rtol: float, log_t1
 
 
 def resting(z: np.ndarray, held, rest: float) -> bool:
-    """Whether nothing moves any more, in the state's own logarithms."""
+    """Whether the flow has converged, judged in the state's logarithms."""
     small = math.exp(-rest)
     if held is None:
         return z[Y] > rest and abs(z[LAMBDA]) < small
     s, eps = held[1:]
     if s == 0.0:
-        return bool(z[LAMBDA] < -2e6)  # the bad ray: w shrinks to 0 for ever
+        return bool(z[LAMBDA] < -2e6)  # phi = 0: w shrinks to 0 for ever
     if eps == 0.0:
         return abs(z[LAMBDA]) < small**2.5  # bounds fall faster than what they bound
     return abs(z[LAMBDA] - math.log(s)) < 4e-16

@@ -1,6 +1,6 @@
 r"""Spherically symmetric laws of the input.
 
-All that training sees of such a law is kappa = E|x|^2 / d: the population gradient is kappa times the Gaussian one
+Training depends on such a law only through kappa = E|x|^2 / d: the population gradient is kappa times the Gaussian one
 (Proposition B.1 of [LSY23]), so that t becomes kappa t and a step eta becomes kappa eta.
 """
 
@@ -39,7 +39,7 @@ class Sphere:
     radius: float = 1.0
 
     def __post_init__(self):
-        whole("d", self.d, least=2, hint="on a line the angle has nowhere to go")
+        whole("d", self.d, least=2, hint="on a line the angle cannot change")
         _positive(self, "radius")
 
     @property
@@ -64,7 +64,7 @@ class Radial:
     second_moment: float
 
     def __post_init__(self):
-        whole("d", self.d, least=2, hint="on a line the angle has nowhere to go")
+        whole("d", self.d, least=2, hint="on a line the angle cannot change")
         _positive(self, "second_moment")
 
     @property

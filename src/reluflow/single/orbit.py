@@ -4,8 +4,8 @@ r"""The flow of a balanced neuron by quadrature: v and t as functions of the ang
     t = int 2 pi dy / (phi kappa v^(m-1) v*^(m+1)),     dpsi = sin psi dy,   y = log tan(psi / 2)
 
 Both integrands are positive and smooth in y, so that sums of Gauss-Legendre panels are exact to rounding and
-logarithms of them never overflow. Nothing here is shared with the integrator: it is the oracle that `solve` is tested
-against.
+logarithms of them never overflow. No code is shared with the integrator: `solve` is tested against
+this.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""What a single neuron starts from and what it is to learn."""
+"""The start and the target of a single neuron."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +20,8 @@ class Problem:
 
     `phi` = pi - angle(w_0, w*), so that pi is alignment; `norm` = |w_0| (or `log_norm`, for e^-1000); `target` = v* =
     |w*| = v_k*, though only the product v*^(m+1) and the direction of w* matter. `outer` holds v_1..v_m in units of
-    |w_0|; None is balanced, all equal to |w_0|. `log_tan` = log tan(phi/2) may stand for `phi` next to 0 or pi. Read
-    the start as `phi0`, `y0`, `v0`, `log_v0`, whichever way it was given.
+    |w_0|; None is balanced, all equal to |w_0|. `log_tan` = log tan(phi/2) replaces `phi` close to 0 or pi. The start
+    is available as `phi0`, `y0`, `v0`, `log_v0`, however it was given.
     """
 
     m: int = 0
@@ -35,7 +36,7 @@ class Problem:
     def __post_init__(self):
         put = lambda name, value: object.__setattr__(self, name, value)
         put("m", whole("m", self.m, least=0, hint="m = 0 is one layer, m = 1 two layers"))
-        positive = dict(rule="positive and finite", ok=lambda v: 0.0 < v < math.inf)
+        positive: dict[str, Any] = dict(rule="positive and finite", ok=lambda v: 0.0 < v < math.inf)
         put("target", number("target", self.target, hint="it is the length of w*", **positive))
         if not isinstance(self.law, Gaussian | Sphere | Radial):
             raise TypeError(f"`law` must be a law of rf.single, got {self.law!r}: try `rf.single.Gaussian()`.")
@@ -48,13 +49,13 @@ class Problem:
             _only_one("phi", self.phi, "log_tan", self.log_tan)
             put("log_tan", number("log_tan", self.log_tan, rule="a number", ok=lambda v: v == v, hint="leave it out"))
         elif self.phi is not None:
-            inside = dict(rule="in [0, pi]", ok=lambda v: 0.0 <= v <= math.pi, hint="it is pi minus the angle to w*")
-            put("phi", number("phi", self.phi, **inside))
+            hint = "it is pi minus the angle to w*"
+            put("phi", number("phi", self.phi, rule="in [0, pi]", ok=lambda v: 0.0 <= v <= math.pi, hint=hint))
 
     def _set_norm(self, put, positive):
         if self.log_norm is not None:
             _only_one("norm", self.norm, "log_norm", self.log_norm)
-            inside = dict(rule=f"in [{LOG_MIN:g}, {LOG_MAX:g}]", ok=lambda v: LOG_MIN <= v <= LOG_MAX)
+            inside: dict[str, Any] = dict(rule=f"in [{LOG_MIN:g}, {LOG_MAX:g}]", ok=lambda v: LOG_MIN <= v <= LOG_MAX)
             put("log_norm", number("log_norm", self.log_norm, hint="it is the logarithm of |w_0|", **inside))
         elif self.norm is not None:
             put("norm", number("norm", self.norm, hint="it is |w_0|; below 1e-300 use `log_norm`", **positive))

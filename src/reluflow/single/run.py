@@ -1,4 +1,4 @@
-"""What a single-neuron run brings back: magnitude, angle and outer weights over time."""
+"""The result of a single-neuron run: magnitude, angle and outer weights over time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from reluflow.descent import Descent
-from reluflow.flow import Flow
+from reluflow.methods import Descent, Flow
 from reluflow.outcome import Outcome
 from reluflow.single import angle
 from reluflow.single.problem import Problem
@@ -20,7 +19,7 @@ from reluflow.single.sample import Sample
 class Run:
     """One trained neuron. Each array has one entry per frame; `log_*` are authoritative, the rest their exp.
 
-    `y` = log tan(phi/2); `gap` = log(|w| v_1 ... v_m / v*^(m+1)), which is 0 at the end and right relative to itself;
+    `y` = log tan(phi/2); `gap` = log(|w| v_1 ... v_m / v*^(m+1)), which tends to 0 and is accurate relative to itself;
     `log_outer` has one column per outer layer. `at(t)` gives the run at other times: a flow is dense in time, descent
     shows the last iteration kept at or before t.
     """
@@ -123,7 +122,7 @@ class Run:
             )
         if self.curve is not None:
             return replace(self, **self.curve(log_t), train_loss=None)
-        # An iteration's own time must find it, whatever exp and log did to it.
+        # The time of an iteration must find it despite the rounding of exp and log.
         k = np.maximum(np.searchsorted(self.log_t, log_t + 1e-12, side="right") - 1, 0)
         names = ("log_t", "log_norm", "y", "gap", "log_outer")
         loss = None if self.train_loss is None else self.train_loss[k]

@@ -4,7 +4,7 @@ Coordinates: w* lies along the first axis and w_0 in the plane of the first two.
 is no loss of generality, and only the product v*^(m+1) enters the labels.
 
 While no datum changes sides the gradient is P^2 A w - P b, with A = (1/n) sum_active x x^T and b = (1/n) sum_active y
-x. A datum can only change sides when w has moved by |<w, x>| / |x|; until then it is not looked at. The iterates are
+x. A datum can only change sides when w has moved by |<w, x>| / |x|; until then it is skipped. The iterates are
 those of plain descent (up to rounding), at a small fraction of the products.
 """
 
@@ -56,7 +56,7 @@ class Sample:
 def draw(m: int, d: int, k_star: float, ratio: float, *, reading: str = "std", seed: int = 0) -> Problem:
     """The paper's start: w* ~ N(0, k* I), then w_0 ~ N(0, ratio k* I), balanced, in `d` dimensions.
 
-    `reading="std"` takes k for the standard deviation, as the paper's text suggests, `"variance"` for what it writes.
+    `reading="std"` takes k as a standard deviation, as the paper's text suggests; `"variance"` as in its formula.
     """
     one_of("reading", reading, ("std", "variance"))
     for name, value in (("k_star", k_star), ("ratio", ratio)):
@@ -72,7 +72,7 @@ def descend(problem: Problem, sample: Sample, step: float, iterations: int, ever
     if (problem.m + 1) * problem.log_v0 < -600.0:
         raise ValueError(
             f"`log_norm` must be above {-600 / (problem.m + 1):g} on a sample, got {problem.log_v0:.6g}: the output "
-            "would underflow. Leave `sample` out for the population, which has no such limit."
+            "would underflow. Omit `sample` for the population, which has no such limit."
         )
     state = _State(problem, sample.inputs(problem.law))
     kept, finite = [], True

@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from reluflow._checks import number
-from reluflow.descent import Descent
-from reluflow.flow import Flow
+from reluflow.methods import Descent, Flow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.single import descent
 from reluflow.single import flow as flows
@@ -30,7 +29,7 @@ def solve(
     sample: Sample | None = None,
     frames: int = FRAMES,
 ) -> Run:
-    """Trains the neuron of `problem` until t1 (or e^log_t1), or, a flow with neither, until nothing moves.
+    """Trains the neuron of `problem` until t1 (or e^log_t1), or, a flow with neither, until convergence.
 
     `method` is `rf.Flow(rtol=1e-10)` unless given, or `rf.Descent(step=...)`, whose iteration k is at t = k step; all
     iterations are kept, up to `frames`. With `sample` the expectation is a mean over that sample, by descent.
@@ -84,7 +83,7 @@ def _flow(problem: Problem, method: Flow, log_t1: float) -> Run:
 
     run = Run(problem, method, **_columns(problem, states, curve.counts), outcome=outcome, steps=steps, curve=dense)
     if not outcome.success:
-        raise SolveError(_Ended(run))
+        raise SolveError(_Ended(run), f"{run.t[-1]:.6g}")
     return run
 
 
@@ -119,7 +118,7 @@ def _descend(problem: Problem, method: Descent, log_t1: float | None, data: Samp
     outcome = Outcome.REACHED if finite else Outcome.NOT_FINITE
     run = Run(problem, method, log_t, outcome=outcome, steps=int(k[-1]), sample=data, **columns)
     if not finite:
-        raise SolveError(_Ended(run))
+        raise SolveError(_Ended(run), f"{run.t[-1]:.6g}")
     return run
 
 
@@ -127,4 +126,4 @@ class _Ended:
     """What `SolveError` reads of a run."""
 
     def __init__(self, run: Run):
-        self.run, self.outcome, self.t_end_text = run, run.outcome, f"{run.t[-1]:.6g}"
+        self.run, self.outcome = run, run.outcome

@@ -1,13 +1,13 @@
-"""Many runs as one: an experiment over lists of values, on all cores or a cluster, as one labelled dataset.
+"""Sweeps: an experiment over lists of values, on all cores or a cluster, as one labelled dataset.
 
 rf.sweep(experiment, over={"init.log_scale": [-4.0, -16.0], "init.seed": range(20)}, keep=["final.log_loss"])
 
 design.py    which points: a grid, a list, random, a Latin hypercube
 keep.py      which quantities of each run
-point.py     one point, one task: what a worker does
-pool.py      who does it: this process, a local cluster, a scheduler by address
-folder.py    what is on disk: one file per finished task, renamed into place
-dataset.py   what comes back
+point.py     one point, one task: the code of a worker
+pool.py      where tasks run: this process, a local cluster, a scheduler by address
+folder.py    storage: one file per finished task, renamed into place
+dataset.py   the result
 driver.py    `sweep` itself
 """
 

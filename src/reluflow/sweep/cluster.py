@@ -1,8 +1,8 @@
 """`python -m reluflow.sweep.cluster N`: a Dask scheduler and N workers of one thread each, on this machine only.
 
-A process of its own, so that `rf.sweep` works in a script without `if __name__ == "__main__"` and in a notebook. It
-says its addresses in one line of JSON and lives as long as its standard input: when the driver ends, by whatever
-signal, so do the scheduler and the workers.
+A separate process, so that `rf.sweep` works in a script without `if __name__ == "__main__"` and in a notebook. It
+prints its addresses as one line of JSON and ends when its standard input closes: when the driver ends, by whatever
+signal, the scheduler and the workers end too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,  # the driver splits a task whose worker died, and tries again
-    "distributed.worker.profile.enabled": False,  # it would look into every run a hundred times a second
+    "distributed.worker.profile.enabled": False,  # its profiler would sample every run a hundred times a second
     "distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1"),
 }
 

@@ -1,4 +1,4 @@
-"""One labelled dataset out of the results of tasks."""
+"""Assembly of task results into one labelled dataset."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from reluflow.sweep.design import Design
 
 FORMAT = 1
-WAITING = "It was not computed yet: resume the sweep."
-# Another run of the same sweep differs in these, and in nothing else: a flow works in bursts of so many milliseconds,
-# and evaluates its field once more at the start of each.
+WAITING = "Not computed yet: resume the sweep."
+# Only these differ between two runs of the same sweep: a flow works in bursts of a few milliseconds and evaluates its
+# field once more at the start of each.
 WALL = ("seconds", "stats.seconds", "stats.fields")
 
 
 def assemble(about: dict, design: Design, tasks: list[dict[str, Any]]):
-    """An `xarray.Dataset` over the dimensions of the design; points without a result say so in `reason`."""
+    """An `xarray.Dataset` over the dimensions of the design; `reason` explains points without a result."""
     import xarray as xr
 
     count, shape, dims = len(design), design.shape, design.dims
@@ -38,7 +38,7 @@ def assemble(about: dict, design: Design, tasks: list[dict[str, Any]]):
         else:
             found[name] = ((*dims, *inner), values.reshape(*shape, *values.shape[1:]))
     for name in about["keep"]:
-        if name not in found:  # no point has it
+        if name not in found:  # no point has this quantity
             found[name] = (dims, np.full(shape, np.nan))
     found |= {
         "failed": (dims, failed.reshape(shape)),
@@ -76,7 +76,7 @@ def _column(name: str, count: int, tasks: list[dict]) -> tuple[tuple[str, ...], 
 
 
 def _common(rows: np.ndarray) -> np.ndarray | None:
-    """The row that all points share, or None; points that failed have none."""
+    """The row common to all points, or None; failed points have no row."""
     some = rows[~np.all(np.isnan(rows), axis=1)]
     return some[0] if len(some) and np.all((some == some[0]) | (np.isnan(some) & np.isnan(some[0]))) else None
 

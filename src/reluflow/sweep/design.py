@@ -1,11 +1,11 @@
-"""Which points a sweep has. A point is the values of some dotted keys; points are numbered from 0.
+"""The points of a sweep. A point assigns values to some dotted keys; points are numbered from 0.
 
     grid      every combination of the lists, the last key fastest: one dimension per key
     list      the k-th value of every list: one dimension, `point`
     random    `points` independent draws: one dimension, `point`
     latin     the same, stratified: each of `points` equal slices of every range has one draw (Latin hypercube)
 
-In the last two a list says what is drawn from: `[low, high]` with decimal points is an interval, `[0, 99]` without
+In the last two a list gives the range to draw from: `[low, high]` with decimal points is an interval, `[0, 99]` without
 them every whole number from 0 to 99, `["log", 1e-4, 1e-1]` an interval on a logarithmic scale, and any other list its
 members. Draws come from `default_rng([seed, 4])`, key after key.
 """
@@ -45,10 +45,10 @@ class Design:
         whole("seed", self.seed, least=0, hint="any non-negative seed")
         if self.drawn:
             if self.points is None:
-                raise ValueError(f"`points` must be given for a {self.kind} design, got none: say how many.")
-            whole("points", self.points, least=1, hint="say how many to draw")
+                raise ValueError(f"`points` is required for a {self.kind} design: give the number of points.")
+            whole("points", self.points, least=1, hint="the number of points to draw")
         elif self.points is not None:
-            raise ValueError(f"`points` must be left out for a {self.kind}, got {self.points}: the lists decide.")
+            raise ValueError(f"`points` must be omitted for a {self.kind} design, got {self.points}.")
         if self.kind == "list" and len({len(v) for v in over.values()}) > 1:
             sizes = ", ".join(f"{len(v)} of `{k}`" for k, v in over.items())
             raise ValueError(f"Lists must be equally long for a list design, got {sizes}: or use a grid.")
@@ -77,7 +77,7 @@ class Design:
         return int(np.prod(self.shape))
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        """The values of one point, kinds first: they decide which other keys there are."""
+        """The values of one point, kinds first, because they determine which other keys exist."""
         if self.kind == "grid":
             where = np.unravel_index(index, self.shape)
             values = {k: v[int(i)] for (k, v), i in zip(self.over.items(), where)}
@@ -99,7 +99,7 @@ class Design:
         return found
 
     def coordinates(self) -> dict[str, tuple[str, np.ndarray]]:
-        """Every key's values along its dimension; values that are not numbers as text."""
+        """Every key's values along its dimension; non-numeric values as text."""
         columns = self.over if self.kind == "grid" else self._columns
         return {k: (k if self.kind == "grid" else "point", _labels(v)) for k, v in columns.items()}
 
@@ -120,7 +120,7 @@ def _drawn(key: str, what: list, u: np.ndarray) -> list:
     ends = what[1:] if log else what
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in ends)
     if log and not (numbers and len(ends) == 2 and 0 < ends[0] < ends[1]):
-        raise ValueError(f'`{key}` must be ["log", low, high] with 0 < low < high, got {show(what)}: mend the ends.')
+        raise ValueError(f'`{key}` must be ["log", low, high] with 0 < low < high, got {show(what)}: correct the ends.')
     if not numbers or len(ends) != 2:
         return [what[int(k)] for k in np.floor(u * len(what))]
     low, high = ends

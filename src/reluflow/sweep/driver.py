@@ -1,4 +1,4 @@
-"""`rf.sweep`: points into tasks, tasks to workers, results to disk, all of it into one dataset."""
+"""`rf.sweep`: groups points into tasks, sends them to workers, writes results to disk, assembles one dataset."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from reluflow.sweep import dataset, folder, keep, point, pool
 from reluflow.sweep.design import Design
 
 TASK_SECONDS = 1.5
-WRITES = 20.0  # tasks a second that the driver is willing to write
+WRITES = 20.0  # most tasks per second that the driver writes
 MOST = 1000  # points in a task
 RESTARTS = 10  # of a local cluster
-TRIES = 2  # times that a suspect, alone at work, may take its worker down
+TRIES = 2  # times that a point, running alone, may kill its worker
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ def sweep(
 ):
     """Runs `experiment` at every point of `over` and returns the quantities `keep` as one `xarray.Dataset`.
 
-    `over` maps dotted keys to lists: their grid, or with `design` "list", "random" or "latin" what `sweep/design.py`
-    says; `over`, `keep` and `design` left out are those of the experiment's `[sweep]`. A point that raises, runs over
-    `seconds` or grows by more than `memory` is NaN and says why in `reason`; all others go on.
+    `over` maps dotted keys to lists: their grid, or the points of a `design` "list", "random" or "latin"
+    (`sweep/design.py`); `over`, `keep` and `design` default to those of the experiment's `[sweep]`. A point that fails,
+    exceeds `seconds` or needs more than `memory` is NaN, with the reason in `reason`; the other points continue.
 
-    `store` is a folder that gets one file per finished task; `resume=True` goes on with what is there, to the same
-    bits, and `retry=True` tries its failed points again. `workers` processes (default: one a core; 0: none, in this
-    process) or those of the Dask `scheduler` at an address compute. `progress` is called with a `Progress`. Ctrl-C
-    returns what there is.
+    `store` is a folder that gets one file per finished task; `resume=True` continues a sweep found there,
+    with bit-identical results, and `retry=True` also repeats its failed points. The points are computed by `workers`
+    processes (default: one per core; 0: in this process) or by those of the Dask `scheduler` at an address. `progress`
+    is called with a `Progress`. Ctrl-C returns the points computed so far.
     """
     about, plan = _plan(experiment, over, keep, design, points, seed)
     if workers is not None:
@@ -73,7 +73,7 @@ def sweep(
     budgets = _budgets(seconds, memory)
     disk = None if store is None else folder.Folder(store)
     if disk is None and (resume or retry):
-        raise ValueError("`store` must be given to resume, got none: name the folder of the sweep.")
+        raise ValueError("Resuming needs `store`: give the folder of the sweep.")
     run = Run(about, plan, disk, budgets, experiment.folder, progress)
     try:
         run.begin(resume=resume or retry, retry=retry)
@@ -86,7 +86,7 @@ def sweep(
 
 
 def described(experiment, over=None, keep=None, design=None, points=None, seed=None) -> dict:
-    """What `sweep` with these arguments would compute, with its `key`."""
+    """Description of the sweep with these arguments, with its `key`."""
     return _plan(experiment, over, keep, design, points, seed)[0]
 
 
@@ -97,7 +97,7 @@ def _plan(experiment, over, kept, design, points, seed) -> tuple[dict, Design]:
     table = experiment["sweep"]
     over = table.get("over") if over is None else over
     if not over:
-        raise ValueError("`over` must be given, got none: name dotted keys and their values, or add `[sweep.over]`.")
+        raise ValueError("`over` is missing: give dotted keys and their values, or add `[sweep.over]`.")
     kept = keep.checked(kept if kept is not None else table.get("keep") or keep.DEFAULT)
     kind = design or table.get("design") or "grid"
     count = points if points is not None else table.get("points")
@@ -107,7 +107,8 @@ def _plan(experiment, over, kept, design, points, seed) -> tuple[dict, Design]:
 
 
 def _possible(experiment: Experiment, plan: Design) -> None:
-    """Refuses a sweep none of whose points is an experiment: a key misspelt, say. Single bad points are results."""
+    """Rejects a sweep in which no point is a valid experiment (a misspelt key, for instance). Single invalid points are
+    recorded as failed."""
     first = None
     for index in np.unique(np.linspace(0, len(plan) - 1, 20).astype(int)):
         try:
@@ -135,7 +136,7 @@ def _pool(scheduler: str | None, workers: int | None):
 
 
 class Run:
-    """One sweep under way: what waits, what is out, what is done."""
+    """One running sweep: points waiting, submitted and done."""
 
     def __init__(self, about: dict, plan: Design, disk, budgets: dict, home, progress):
         self.about, self.plan, self.disk, self.progress = about, plan, disk, progress
@@ -147,8 +148,8 @@ class Run:
         }
         self.tasks: list[dict] = []
         self.waiting: deque[int] = deque()
-        self.alone: deque[int] = deque()  # points whose task died: each a task of its own now
-        self.suspects: deque[int] = deque()  # points that died so: each with nothing else at work, at the end
+        self.alone: deque[int] = deque()  # points whose task died: each becomes a task of its own
+        self.suspects: deque[int] = deque()  # points that died again: each runs alone, at the end
         self.deaths: dict[int, int] = {}
         self.unsaved: list[tuple[list[int], bytes]] = []
         self.trouble, self.interrupted = "", False
@@ -158,7 +159,7 @@ class Run:
         self.began = self.told = time.perf_counter()
 
     def begin(self, *, resume: bool, retry: bool) -> None:
-        """What is on disk counts; the rest waits."""
+        """Points on disk are done; the others wait."""
         done = np.zeros(len(self.plan), bool)
         bad = np.zeros(len(self.plan), bool)
         if self.disk is not None:
@@ -172,7 +173,7 @@ class Run:
         self.done, self.failed = int(np.sum(done)), int(np.sum(bad & done))
 
     def go(self, start: Callable, *, restarts: int) -> None:
-        """Keeps every worker busy until nothing waits. A pool that goes away is started again, `restarts` times."""
+        """Keeps every worker busy until no point waits. A lost pool is restarted up to `restarts` times."""
         while True:
             out: dict[int, list[int]] = {}
             workers = None
@@ -209,7 +210,7 @@ class Run:
     def next(self, slots: int, quiet: bool) -> list[int]:
         """The points of the next task: about TASK_SECONDS of work, fewer near the end so that all end together.
 
-        Dask suspects every task of a dead worker; only a point that was at work alone is known to have killed it.
+        Dask blames every task of a dead worker; only a point that ran alone is known to have killed it.
         """
         if self.alone:
             return [self.alone.popleft()]
@@ -225,7 +226,7 @@ class Run:
         return json.dumps(self.base | {"hard": hard, "points": [[i, self.plan[i]] for i in indices]})
 
     def take(self, indices: list[int], result) -> None:
-        """A finished task is written, then counted; the points of one that died are tried alone."""
+        """A finished task is written, then counted; the points of a task that died are repeated one by one."""
         if isinstance(result, pool.Lost):
             if result.again:
                 self.waiting.extendleft(reversed(indices))
@@ -247,7 +248,7 @@ class Run:
         self.costs.extend(task["seconds"][np.isfinite(task["seconds"])].tolist())
 
     def save(self, new: list[tuple[list[int], bytes]]) -> None:
-        """Writes what is new and what could not be written before; a full disk does not stop the sweep."""
+        """Writes new results, and those that could not be written before; a full disk does not stop the sweep."""
         if self.disk is None:
             return
         queue, self.unsaved = [*self.unsaved, *new], []
@@ -280,15 +281,15 @@ class Run:
         if self.unsaved:
             points = sum(len(indices) for indices, _ in self.unsaved)
             ds.attrs["unsaved"] = (
-                f"{points} points could not be written ({self.trouble.lower()}): free some room, then resume."
+                f"{points} points could not be written ({self.trouble.lower()}): free disk space, then resume."
             )
         if self.interrupted:
-            ds.attrs["interrupted"] = "Ctrl-C: points without a result are marked in `reason`; resume for the rest."
+            ds.attrs["interrupted"] = "Ctrl-C: points without a result are marked in `reason`; resume to compute them."
         return ds
 
 
 def _death(base: dict) -> str:
     over = "killed, crashed or out of memory"
     if base["seconds"] is not None:
-        over = f"{over}, or not done long after its {base['seconds']:g} s"
+        over = f"{over}, or not finished long after its limit of {base['seconds']:g} s"
     return f"Its worker died each time it was tried ({over}): compute it alone with `rf.Experiment` to see why."

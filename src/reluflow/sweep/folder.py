@@ -1,12 +1,12 @@
-"""A sweep on disk: a folder to which files are only ever added.
+"""A sweep on disk: a folder to which files are only added.
 
     sweep/
-        experiment.json                  what is computed: experiment, over, keep, key, versions; written first
-        task-0000096-00032.npz           32 points from point 96 on, written beside, synced, renamed
-        task-0000096-00032.retry1.npz    those of them that failed, tried again
+        experiment.json                  the sweep's definition: experiment, over, keep, key, versions; written first
+        task-0000096-00032.npz           32 points from point 96 on; written to a temporary file, synced, renamed
+        task-0000096-00032.retry1.npz    the failed ones among them, repeated
         lock                             held while a sweep writes here
 
-A point is done when a file has it, and only then announced. Nothing is pickled; the dataset is assembled on load.
+A point is done, and reported, once a file contains it. Nothing is pickled; the dataset is assembled on load.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NAME = re.compile(r"task-\d+-\d+(?:\.retry(\d+))?\.npz")
 
 
 def describe(experiment, design: Design, keep: list[str]) -> dict:
-    """What a sweep computes, as `experiment.json` holds it; `key` is a hash of all that decides the results."""
+    """The definition of a sweep, as in `experiment.json`; `key` is a hash of everything that determines the results."""
     from reluflow.store import versions
 
     tables = {k: v for k, v in experiment.to_dict().items() if k != "sweep"}
@@ -41,7 +41,7 @@ def describe(experiment, design: Design, keep: list[str]) -> dict:
 
 
 def _files(experiment, design: Design) -> dict[str, str]:
-    """SHA-256 of the data files read, so that other data are another experiment."""
+    """SHA-256 of the data files read, so that changed data make another sweep."""
     paths = [experiment["data"].get("path"), *design.over.get("data.path", [])]
     found = {}
     for name in paths:
@@ -53,7 +53,7 @@ def _files(experiment, design: Design) -> dict[str, str]:
 
 
 def _strict(value):
-    """Numbers JSON has no word for, as texts."""
+    """Non-finite numbers as text, which JSON lacks."""
     if isinstance(value, dict):
         return {k: _strict(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -62,7 +62,7 @@ def _strict(value):
 
 
 def load(path):
-    """The `xarray.Dataset` of a sweep's folder: points without a file yet are NaN and say so in `reason`."""
+    """The `xarray.Dataset` of a sweep's folder: points without a file are NaN, with an explanation in `reason`."""
     about, tasks = Folder(path).read()
     return dataset.assemble(about, Design(about["over"], about["design"], about["points"], about["seed"]), tasks)
 
@@ -76,11 +76,11 @@ class Folder:
     # Writing --------------------------------------------------------------------------------------------------------
 
     def begin(self, about: dict, *, resume: bool) -> list[dict]:
-        """Starts or resumes; returns the tasks already done. A changed experiment is refused."""
+        """Starts or resumes; returns the tasks already done. A changed experiment is an error."""
         self._may_begin(about, resume)
         self.path.mkdir(parents=True, exist_ok=True)
         self.lock()
-        self._may_begin(about, resume)  # another may have begun, and ended, before the lock
+        self._may_begin(about, resume)  # another sweep may have started and ended before the lock was taken
         for left in self.path.glob(".*.part"):
             left.unlink(missing_ok=True)
         if not (self.path / "experiment.json").exists():
@@ -88,18 +88,18 @@ class Folder:
         return self._tasks(mend=True)
 
     def _may_begin(self, about: dict, resume: bool) -> None:
-        """What is there is this sweep and to be resumed, or nothing but what one killed at its start has left."""
+        """The folder holds this sweep, to be resumed, or only what a sweep killed at its start left behind."""
         if (self.path / "experiment.json").exists():
             self._same(self._about(), about)
             if not resume:
                 raise FileExistsError(
-                    f"`{self.path}` must not exist yet, got this very sweep: add `--resume` (`resume=True`) to go on "
-                    "with it, or choose another folder."
+                    f"`{self.path}` already holds this sweep: add `--resume` (`resume=True`) to continue it, "
+                    "or choose another folder."
                 )
         elif self.path.exists() and (
             not self.path.is_dir() or any(not LEFT.fullmatch(n) for n in os.listdir(self.path))
         ):
-            raise FileExistsError(f"`{self.path}` must not exist yet, got something there: choose another folder.")
+            raise FileExistsError(f"`{self.path}` already exists: choose another folder.")
 
     def _same(self, old: dict, new: dict) -> None:
         if old["key"] == new["key"]:
@@ -109,23 +109,23 @@ class Folder:
         name = keys[0].removeprefix("experiment.") if keys else "key"
         was, now = (_short(f.get(keys[0])) if keys else "another" for f in flat)
         raise ValueError(
-            f"`{self.path}` must hold this sweep to be resumed, got one with `{name}` = {was} instead of {now}: choose "
+            f"`{self.path}` holds another sweep, with `{name}` = {was} instead of {now}: choose "
             "another folder, or undo the change."
         )
 
     def lock(self) -> None:
-        """One writer at a time; the system lets go of the lock of a killed one."""
+        """One writer at a time; the system releases the lock of a killed process."""
         try:
             import fcntl
         except ImportError:
             return
-        handle = open(self.path / "lock", "a")  # held for as long as the sweep writes
+        handle = open(self.path / "lock", "a")  # held while the sweep writes
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             handle.close()
             raise BlockingIOError(
-                f"`{self.path}` must be written by one sweep at a time, got another at work: wait for it, or end it."
+                f"`{self.path}` is in use: only one sweep at a time may write to it; wait for the other, or stop it."
             ) from None
         self._lock = handle
 
@@ -135,7 +135,7 @@ class Folder:
             self._lock = None
 
     def write(self, indices: list[int], content: bytes, attempt: int = 0) -> None:
-        """One finished task: when this returns it is on disk, whole; when it raises nothing is left."""
+        """Stores one finished task: on return it is completely on disk; on error nothing is left behind."""
         retry = f".retry{attempt}" if attempt else ""
         self._put(f"task-{indices[0]:07d}-{len(indices):05d}{retry}.npz", content)
 
@@ -165,18 +165,18 @@ class Folder:
         file = self.path / "experiment.json"
         if not file.is_file():
             got = "no `experiment.json` in it" if self.path.is_dir() else "nothing there"
-            raise FileNotFoundError(f"`{self.path}` must be the folder of a sweep, got {got}: give another.")
+            raise FileNotFoundError(f"`{self.path}` is not the folder of a sweep ({got}): give another.")
         try:
             about = json.loads(file.read_bytes())
             mark = about["reluflow"]
         except (ValueError, KeyError, TypeError):
-            raise ValueError(f"`{file}` must be whole, got it damaged: restore a copy, or start anew.") from None
+            raise ValueError(f"`{file}` is damaged: restore a copy, or start again.") from None
         if mark.get("what") != "sweep" or mark.get("format") != FORMAT:
             raise ValueError(f"`{file}` must have format {FORMAT}, got {mark}: install a newer reluflow to read it.")
         return about
 
     def _tasks(self, mend: bool = False) -> list[dict[str, Any]]:
-        """Every task on disk, first attempts first. A damaged file is an error, or, with `mend`, set aside."""
+        """Every task on disk, first attempts first. A damaged file is an error or, with `mend`, moved aside."""
         found = []
         names = [(int(m[1] or 0), m[0]) for m in map(NAME.fullmatch, os.listdir(self.path)) if m]
         for attempt, name in sorted(names):
@@ -185,7 +185,7 @@ class Folder:
             except ValueError as error:
                 if not mend:
                     raise ValueError(
-                        f"`{self.path / name}` must be whole, got it {error}: `--resume` computes its points again."
+                        f"`{self.path / name}` is {error}: `--resume` computes its points again."
                     ) from None
                 os.replace(self.path / name, self.path / f"{name}.damaged")
         return found

@@ -1,12 +1,12 @@
-"""Which quantities of a run a sweep keeps, by dotted name.
+"""The quantities of a run that a sweep can keep, by dotted name.
 
-`QUANTITIES` lists them with what they mean. A name may also be `package.module:function`, any function of a Solution
+`QUANTITIES` lists them with their meaning. A name may also be `package.module:function`, any function of a Solution
 that workers can import and that returns a number, a text or an array.
 
-A quantity is a number, a text, or an array with named dimensions; what cannot be said (a crossing that never came) is
+A quantity is a number, a text, or an array with named dimensions; an undefined one (a crossing that never happened) is
 NaN. Trajectories are thinned to FRAMES moments: `solve.save.times` where the experiment gives them, else evenly from 0
 to t1 (from log t = 0, or log_t1 - 1 if that is less, to log_t1), else the run's own frames, evenly by number; the
-moments are kept beside them as `log_t`.
+moments are stored with them as `log_t`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ QUANTITIES = {
     "final.log_moved": "log of |theta(end) - theta(0)| / |theta(0)|: below 0 is lazy, above 0 is rich",
     "final.outputs": "f(x_i) at the end, over `datum`",
     "stats.steps": "steps tried; any other number of `sol.stats` likewise (seconds and fields vary from run to run)",
-    "events.count": "how many events; events.slide and the other kinds count one kind",
+    "events.count": "number of events; events.slide and so on count one kind",
     "time.half": "first time the loss is half of its start; time.below.0.01: 1% of it",
-    "time.aligned": "last event before any output exceeds 1% of max |y|: when neurons have chosen their cone",
-    "log_time.half": "log of the same; so with every name in time.",
+    "time.aligned": "last event before any output exceeds 1% of max |y|: the end of alignment",
+    "log_time.half": "its logarithm; the same for every other time",
     "phases.count": "number of phases; phases.plateau.count: of plateaus",
     "phases.growth.0.half": "a number of `sol.phases()`: kind, which one from 0, then start, end, half, loss, ...",
     "compare.gap": "largest difference of outputs between this descent and the flow, over time",
@@ -60,10 +60,10 @@ Value = tuple[tuple[str, ...], Any]  # dimensions, and a number, a text or an ar
 
 
 def checked(names) -> list[str]:
-    """The names, each known and once; one sentence if not."""
+    """The names, checked to be known and distinct."""
     if isinstance(names, str):
         names = [names]
-    found = list(dict.fromkeys(str(name) for name in names if name != "outcome"))  # always there
+    found = list(dict.fromkeys(str(name) for name in names if name != "outcome"))  # always kept
     for name in found:
         _function(name)
     return found
@@ -79,7 +79,7 @@ def measure(names: list[str], sol) -> dict[str, Value]:
 
 
 class Run:
-    """A Solution, with what several quantities share computed once."""
+    """A Solution, with intermediate results shared by several quantities."""
 
     def __init__(self, sol):
         self.sol = sol
@@ -105,11 +105,11 @@ class Run:
     @cached_property
     def comparison(self):
         from reluflow.compare import compare
-        from reluflow.descent import Descent
+        from reluflow.methods import Descent
 
         if not isinstance(self.sol.method, Descent):
             raise ValueError('`compare.*` needs a descent, got a flow: set `method.kind = "descent"` and its `step`.')
-        return compare(self.sol.problem, self.sol.method.step, float(self.sol.t[-1]))
+        return compare(self.sol.problem, Descent(self.sol.method.step), float(self.sol.t[-1]))
 
     @cached_property
     def reports(self) -> dict:
@@ -124,7 +124,7 @@ class Run:
 
 
 def _labelled(value) -> Value:
-    """What a function returned, as dimensions and numbers; a labelled array with frames gives its last."""
+    """The value of a function as dimensions and numbers; of a labelled array with frames, the last one."""
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], tuple):
         return value
     if isinstance(value, str):
@@ -134,7 +134,7 @@ def _labelled(value) -> Value:
         value = value.isel(frame=-1)
         dims = value.dims
     if hasattr(value, "data_vars"):
-        raise ValueError(f"It gives several arrays: name one of {', '.join(map(str, value.data_vars))} after it.")
+        raise ValueError(f"It returns several arrays: add one of {', '.join(map(str, value.data_vars))} to its name.")
     array = np.asarray(value, float)
     return tuple(dims) if dims is not None else tuple(f"axis_{k}" for k in range(array.ndim)), array
 
@@ -143,7 +143,7 @@ def _labelled(value) -> Value:
 
 
 def _function(name: str) -> Callable[[Run], Any]:
-    """What computes a name; one sentence if nothing does."""
+    """The function that computes a named quantity; an error if there is none."""
     if ":" in name:
         function = _imported(name)
         return lambda run: function(run.sol)
@@ -154,7 +154,7 @@ def _function(name: str) -> Callable[[Run], Any]:
         found = FAMILIES[family](rest)
         if found is not None:
             return found
-    # "loss.final" is "final.loss", said the other way round.
+    # Accept "loss.final" for "final.loss".
     said = f"{rest}.{family}" if rest in FAMILIES else name
     raise ValueError(f"`{name}` is not a quantity to keep: {near(said, _known())}")
 
@@ -169,7 +169,7 @@ def _imported(name: str):
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError):
-        raise ValueError(f"`{name}` must be an importable `module:function`, got none there: check its path.") from None
+        raise ValueError(f"`{name}` must be an importable `module:function`: check its path.") from None
 
 
 def _final(rest: str):
@@ -179,7 +179,7 @@ def _final(rest: str):
         return lambda run: (("datum",), _last(run.sol)[0])
     of = {
         "log_loss": lambda sol: _last(sol)[1],
-        "log_t": _end,
+        "log_t": lambda sol: sol.log_t_end,
         "log_squared_norm": lambda sol: _log_squares(sol.final),
         "log_moved": _log_moved,
     }
@@ -188,15 +188,8 @@ def _final(rest: str):
 
 
 def _last(sol) -> tuple[np.ndarray, float]:
-    """Outputs and log loss where the run stopped, whatever frames were asked for."""
-    marks, y, code = sol._checkpoints
-    f, logs, _ = sol._machine.look(marks[-1:, 0].copy(), y[-1:], code[-1:])
-    return sol._to_data(f)[0], float(logs[0])
-
-
-def _end(sol) -> float:
-    """log t where the run stopped."""
-    return float(sol._time.times(sol._checkpoints[0][-1:, 0])[1][0])
+    """Outputs and log loss at the end of the run, whatever frames were requested."""
+    return sol.end.outputs[0], float(sol.end.log_loss[0])
 
 
 def _log_squares(params) -> float:
@@ -259,7 +252,7 @@ def _time(rest: str):
 
 
 def _aligned(sol) -> float:
-    """log of the last event before outputs count; -inf if there is none."""
+    """log of the time of the last event before outputs matter; -inf if there is none."""
     small = 0.01 * float(np.max(np.abs(sol.problem.data.y)))
     before = sol.log_t[np.max(np.abs(sol.outputs), axis=1) <= small]
     seen = sol.events.log_t[sol.events.log_t <= (before[-1] if len(before) else -np.inf)]
@@ -330,7 +323,7 @@ def _observe(rest: str):
         return None
 
     def last(run):
-        where = {"log_t": np.array([_end(run.sol)])} if "log_t" in inspect.signature(function).parameters else {}
+        where = {"log_t": np.array([run.sol.log_t_end])} if "log_t" in inspect.signature(function).parameters else {}
         found = function(run.sol, **where)
         return found[part] if part else found
 
@@ -383,7 +376,11 @@ FAMILIES: dict[str, Callable[[str], Callable | None]] = {
 def _trajectory(run: Run, name: str) -> Value:
     """A quantity at the run's moments; NaN after the end of a run that stopped early."""
     sol, at = run.sol, run.moments
-    within = at <= _end(sol) * (1 + 1e-14 * np.sign(_end(sol))) if not sol.outcome.success else np.full(len(at), True)
+    within = (
+        at <= sol.log_t_end * (1 + 1e-14 * np.sign(sol.log_t_end))
+        if not sol.outcome.success
+        else np.full(len(at), True)
+    )
     if name == "log_norm":
         states = sol.at(log_t=at[within])
         with np.errstate(divide="ignore"):

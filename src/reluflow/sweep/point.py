@@ -1,14 +1,14 @@
-"""What a worker does: the points of one task, one after another. A point that fails says why; the next one goes on.
+"""The code of a worker: the points of one task in turn. A failed point records its reason; the others continue.
 
 A task is JSON text and its result the bytes of an `.npz` file, so nothing here is pickled:
 
-    point, failed, outcome, reason, seconds      one entry per point; `seconds` is what it took
+    point, failed, outcome, reason, seconds      one entry per point; `seconds` is its wall time
     v:NAME                                       the kept quantity, NaN (or "") where the point failed
     about                                        JSON: dimensions of each quantity, versions
 
-Budgets are a point's own. Time is asked of `solve` (`Limits(seconds=...)`), and a point that does not answer, in a
-check or a kept quantity, ends its worker PATIENCE times as long after: compiled code stops for nothing less. Memory
-beyond what the worker had is refused by the operating system, which Python sees as MemoryError.
+Budgets apply to each point. Time is limited by `solve` (`Limits(seconds=...)`); a point that exceeds PATIENCE times its
+limit elsewhere, in a check or a kept quantity, ends its worker, because compiled code cannot be interrupted otherwise.
+Memory beyond the worker's limit is refused by the operating system and becomes a MemoryError.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GRACE = 10.0  # seconds, on top
 
 
 def run_task(text: str) -> bytes:
-    """The points of a task, given as `driver.Run.text` writes it."""
+    """Runs the points of a task, given as `driver.Run.text` writes it."""
     task = json.loads(text)
     base = Experiment.from_dict(task["experiment"], folder=task["folder"])
     usual = base["method.kind"]
@@ -46,7 +46,7 @@ def run_task(text: str) -> bytes:
 
 @lru_cache
 def _warm(kind: str) -> None:
-    """Loads, or compiles, the kernels once a process: no point's budget should pay for that."""
+    """Loads or compiles the kernels once per process, so that this does not count towards a point's budget."""
     import reluflow as rf
 
     methods: dict[str, Any] = {"flow": rf.Flow(), "descent": rf.Descent(step=0.1)}
@@ -62,7 +62,7 @@ def run_point(base: Experiment, task: dict, values: dict) -> tuple[str, str, flo
         with _budget(task["patience"] if task["hard"] else None, task["memory"]):
             outcome, reason, kept = _compute(base, task, values)
     except MemoryError:
-        reason = f"It needs more memory than its budget of {task['memory'] or 'the machine'}."
+        reason = f"Out of memory: it needs more than {task['memory'] or 'the machine has'}."
     except Exception as error:
         reason = _sentence(error)
         outcome = _outcome(error) or outcome
@@ -75,7 +75,7 @@ def _compute(base: Experiment, task: dict, values: dict):
         experiment = experiment.changed(_limit(experiment, task["seconds"]))
     sol = experiment.run()
     if sol.outcome is Outcome.INTERRUPTED:
-        raise KeyboardInterrupt  # of the sweep: half a point is no result
+        raise KeyboardInterrupt  # meant for the sweep: an incomplete point is not a result
     kept = keep.measure(task["keep"], sol)
     reason = "" if sol.outcome.success else sol.outcome.value
     return sol.outcome.name.lower(), reason, kept
@@ -91,10 +91,10 @@ def _limit(experiment, seconds: float) -> dict:
 
 
 def _sentence(error: BaseException) -> str:
-    """What went wrong, on one line; foreseen errors are sentences already."""
+    """An error on one line; expected errors are sentences already."""
     from reluflow.outcome import SolveError
 
-    text = " ".join(str(error).split()) or "no more is known"
+    text = " ".join(str(error).split()) or "no message"
     foreseen = isinstance(error, ValueError | SolveError | OSError | TypeError)
     return text if foreseen else f"{type(error).__name__}: {text}"
 
@@ -123,7 +123,7 @@ def _budget(patience: float | None, memory: str | None):
 
 @contextmanager
 def _at_most(memory: str | None):
-    """Lets this process grow by `memory` and no more, where the system can say so (not on Windows)."""
+    """Limits the growth of this process to `memory`, where the system supports it (not on Windows)."""
     if memory is None:
         yield
         return
@@ -157,9 +157,9 @@ def _data_bytes() -> int:
 
 def size(memory: str) -> int:
     """ "2 GiB" in bytes."""
-    from reluflow.solve import Save
+    from reluflow.methods import as_bytes
 
-    return Save(memory=memory).bytes
+    return as_bytes(memory)
 
 
 # Bytes ----------------------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def _versions() -> dict[str, str]:
 
 
 def _sealed(archive: bytes) -> bytes:
-    """The archive with the SHA-256 of all before it as its zip comment: zip's own checksums leave its headers out."""
+    """The archive with the SHA-256 of its content as zip comment: zip's own checksums do not cover its headers."""
     head = archive[:-2]  # an archive without comment ends in the comment's length, 0
     return head + SEAL.to_bytes(2, "little") + hashlib.sha256(head).hexdigest().encode()
 
@@ -208,7 +208,7 @@ def unpack(content: bytes) -> dict[str, Any]:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             found = {name: stored[name] for name in stored.files}
         return found | {"about": json.loads(str(found["about"]))}
-    except Exception as error:  # whatever the archive, a checksum or a parser says, it is damage to the reader
+    except Exception as error:  # whatever is raised, the file is damaged
         raise ValueError(f"damaged ({type(error).__name__})") from None
 
 
@@ -217,7 +217,7 @@ def _texts(values: list) -> np.ndarray:
 
 
 def padded(values: list) -> np.ndarray:
-    """Arrays of one number of dimensions as one, NaN where there is nothing."""
+    """Arrays of equal dimension stacked into one, padded with NaN."""
     arrays = [None if v is None else np.asarray(v, float) for v in values]
     shape = np.max([a.shape for a in arrays if a is not None], axis=0).astype(int)
     full = np.full((len(arrays), *shape), np.nan)

@@ -1,7 +1,7 @@
-"""Who computes tasks: this process, a cluster of this machine's cores, or any Dask scheduler by its address.
+"""Where tasks run: in this process, on a local cluster, or on any Dask scheduler by its address.
 
 A pool has `slots` (tasks at one time), `submit(tag, text)` and `finished(timeout)`, which gives (tag, bytes) of tasks
-that are done and (tag, Lost) of those that came to nothing. The driver writes the files, so workers need no common
+that are done and (tag, Lost) of those that failed to run. The driver writes the files, so workers need no shared
 disk.
 """
 
@@ -20,11 +20,11 @@ from typing import Any
 from reluflow.sweep.point import run_task
 
 CONNECT = 10.0  # seconds to wait for a scheduler
-GONE = "The scheduler went away: what is finished is kept; resume when there is one again."
+GONE = "The scheduler is no longer reachable: finished points are kept; start a scheduler and resume."
 
 
 class Lost:
-    """A task that came to nothing, and why ("": its workers died); `again` if that was no fault of its own."""
+    """A task that failed to run, and why ("": its workers died); `again` if the task itself is not to blame."""
 
     def __init__(self, reason: str = "", *, again: bool = False):
         self.reason, self.again = reason, again
@@ -52,7 +52,7 @@ class Here:
 class Cluster:
     """Workers of a Dask scheduler: one at `address`, or a local one with `workers` processes of one thread each."""
 
-    hard = True  # workers may be ended
+    hard = True  # workers may be killed
 
     def __init__(self, address: str | None = None, workers: int | None = None):
         import distributed
@@ -68,20 +68,20 @@ class Cluster:
             address, page = said["address"], said["dashboard"]
         try:
             self._client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
-        except Exception as error:  # whatever a comm, a timeout or a parser of addresses says
+        except Exception as error:  # any error of the connection or of the address
             self._end()
             why = " ".join(str(error).split()) or type(error).__name__
             raise ConnectionError(
-                f"A Dask scheduler must answer at `{address}`, got none ({why}): start one with `dask scheduler`."
+                f"No Dask scheduler answers at `{address}` ({why}): start one with `dask scheduler`."
             ) from None
         self.dashboard = page or _page(self._client)
 
     @property
     def slots(self) -> int:
-        """Threads of the workers there are now; at least 1, so that a task is waiting when the first one comes."""
+        """Number of worker threads now; at least 1, so that a task is ready when the first worker connects."""
         now = time.monotonic()
         if now - self._seen[0] > 1.0:
-            with suppress(Exception):  # asked again in a second; a scheduler that is gone shows elsewhere
+            with suppress(Exception):  # refreshed every second; a lost scheduler is detected elsewhere
                 self._seen = (now, max(1, sum(self._client.nthreads().values())))
         return self._seen[1]
 
@@ -110,7 +110,7 @@ class Cluster:
 
     @contextmanager
     def _or_gone(self):
-        """Errors of a client whose scheduler has gone away, whatever they are called, as that."""
+        """Turns any error of a client that lost its scheduler into one kind."""
         try:
             yield
         except ConnectionError:
@@ -129,7 +129,7 @@ class Cluster:
             if future.status == "error":
                 return tag, self._lost(future.exception(timeout=60))
         except (OSError, TimeoutError, self._distributed.CancelledError):
-            pass  # the worker died between finishing and handing over
+            pass  # the worker died between finishing and delivering
         if not self._there():
             raise ConnectionError(GONE)
         return tag, Lost(again=True)
@@ -137,7 +137,7 @@ class Cluster:
     def _lost(self, error) -> Lost:
         text = f"{type(error).__name__}: {' '.join(str(error).split())}"
         if isinstance(error, ImportError):
-            raise RuntimeError(f"Workers must have this reluflow installed, got {text}: install it there, then resume.")
+            raise RuntimeError(f"Workers need this version of reluflow ({text}): install it there, then resume.")
         return Lost("" if isinstance(error, self._distributed.KilledWorker) else text)
 
     def close(self) -> None:
@@ -147,7 +147,7 @@ class Cluster:
             with suppress(OSError, TimeoutError):
                 if futures and self._client.status == "running":
                     self._client.cancel(futures, force=True)
-        with suppress(Exception):  # nothing is left to lose
+        with suppress(Exception):  # nothing is left to deliver
             self._client.close(timeout=5)
         self._end()
 
@@ -168,7 +168,7 @@ def cores() -> int:
 
 
 def _page(client) -> str:
-    """The address of Dask's own page: every worker and task, live (its plots need bokeh)."""
+    """The address of Dask's dashboard, with every worker and task (its plots need bokeh)."""
     try:
         return client.dashboard_link or ""
     except (KeyError, ValueError, OSError, TypeError):
@@ -176,7 +176,7 @@ def _page(client) -> str:
 
 
 def _local(workers: int) -> tuple[subprocess.Popen, dict]:
-    """Starts `cluster.py`: it leaves Ctrl-C to the driver, and finds the modules that the driver finds."""
+    """Starts `cluster.py`, which ignores Ctrl-C (the driver handles it) and uses the driver's module path."""
     where = os.pathsep.join([p or os.getcwd() for p in sys.path])
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(
@@ -193,5 +193,5 @@ def _local(workers: int) -> tuple[subprocess.Popen, dict]:
             process.wait()
             said.seek(0)
             why = said.read().decode(errors="replace").strip().split("\n")[-1]
-            raise ConnectionError(f"Workers must start on this machine, got {why!r}: try `workers=0`, in this process.")
+            raise ConnectionError(f"Workers could not be started here ({why!r}): try `workers=0`, in this process.")
     return process, json.loads(line)

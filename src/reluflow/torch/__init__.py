@@ -1,6 +1,6 @@
 """Watching a PyTorch model: `Probe(model, x, y)` in one's own loop, and `from_torch(model)` for its weights.
 
-PyTorch itself is `import torch`, everywhere and also in here; this package is `reluflow.torch`.
+`import torch` is always PyTorch, also inside this package; this package is `reluflow.torch`.
 """
 
 from reluflow.torch._model import from_torch

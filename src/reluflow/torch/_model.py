@@ -3,7 +3,7 @@ r"""A two-layer PyTorch model as rows w_j and output weights a_j.
     Linear, ReLU or LeakyReLU, Linear to one output:    f(x) = sum_j a_j s(<w_j, x>)
 
 A bias of the first Linear is one more entry of w_j, against a last column of ones in x. A bias of the second is a last
-neuron w = (0, ..., 0, 1), a = bias: it gives the outputs, though its w never moves.
+neuron w = (0, ..., 0, 1), a = bias: it reproduces the outputs, although in the model its w is not trained.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 
 from reluflow.data.core import Data
 from reluflow.init import Params
-from reluflow.problem import LeakyReLU
+from reluflow.problem import Activation, activation_of
 
 
 class Layers(NamedTuple):
     """The two Linear modules and the activation between them."""
 
     first: Any
-    activation: LeakyReLU
+    activation: Activation
     second: Any
 
     @property
@@ -31,7 +31,7 @@ class Layers(NamedTuple):
 
 
 def import_torch():
-    """PyTorch, or one sentence."""
+    """PyTorch, or an error that names the extra to install."""
     try:
         import torch
     except ImportError:
@@ -40,7 +40,7 @@ def import_torch():
 
 
 def layers(model) -> Layers:
-    """The parts of `model`, or one sentence that names what does not fit."""
+    """The parts of `model`; raises a one-sentence error for other architectures."""
     nn = import_torch().nn
     if not isinstance(model, nn.Module):
         raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}.")
@@ -60,15 +60,15 @@ def layers(model) -> Layers:
         )
     if parts[2].out_features != 1:
         raise ValueError(
-            f"`model` must have one output, got {parts[2].out_features}: several outputs are several networks that "
-            "share neurons, which has no place here yet."
+            f"`model` must have one output, got {parts[2].out_features}: multiple outputs are not supported here; "
+            "watch each output on its own."
         )
     slope = float(getattr(parts[1], "negative_slope", 0.0))
-    return Layers(parts[0], LeakyReLU(slope), parts[2])
+    return Layers(parts[0], activation_of(slope), parts[2])
 
 
 def weights(found: Layers) -> tuple[np.ndarray, np.ndarray]:
-    """(w, a) as they are now, copied as float64."""
+    """The current (w, a), copied as float64."""
     w, a = array(found.first.weight), array(found.second.weight)[0]
     if found.biased:
         w = np.column_stack([w, np.zeros(len(w)) if found.first.bias is None else array(found.first.bias)])
@@ -79,7 +79,7 @@ def weights(found: Layers) -> tuple[np.ndarray, np.ndarray]:
 
 
 def array(value) -> np.ndarray:
-    """A tensor, or anything numpy reads, as a float64 copy."""
+    """A tensor or array-like as a float64 copy."""
     if hasattr(value, "detach"):
         value = value.detach().cpu().double().numpy()
     return np.array(value, dtype=float)
@@ -95,7 +95,7 @@ def from_torch(model) -> Params:
 
 
 def as_data(found: Layers, x, y) -> Data:
-    """x, y as data of this model, with the column of ones where there are biases."""
+    """x, y as data for this model, with a column of ones if it has biases."""
     x, y = array(x), array(y)
     x = x.reshape(len(x), -1) if x.ndim > 2 else x
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y

@@ -1,4 +1,4 @@
-"""`Probe`: reads a two-layer PyTorch model every so many steps of the user's own loop."""
+"""`Probe`: records a two-layer PyTorch model during the user's own training loop."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import time as _time
 import numpy as np
 
 from reluflow._checks import number, one_of, whole
-from reluflow.descent import Descent, Machine
+from reluflow.drive.descent import Machine
+from reluflow.engine import descent as kd
 from reluflow.init import Params
-from reluflow.kernels import descent as kd
-from reluflow.many._seen import tape_of
+from reluflow.losses import LOSSES
+from reluflow.many._seen import watched
+from reluflow.methods import Descent, as_bytes
 from reluflow.outcome import Outcome
-from reluflow.problem import LOSSES, Problem
-from reluflow.solution import Solution
-from reluflow.solve import Save
+from reluflow.problem import Problem
+from reluflow.solution import Solution, recorded
 from reluflow.torch._model import array, as_data, import_torch, layers, weights
-from reluflow.torch._watched import Watched
+from reluflow.torch._watched import Between, Watched
 
 MEMORY = "256 MiB"
 
@@ -32,12 +33,12 @@ class Probe:
             probe.step()
         sol = probe.solution()
 
-    Every `every`-th `probe.step()` copies the weights; all else waits for `solution()`. With `optimizer=` the probe
+    Every `every`-th `probe.step()` copies the weights; `solution()` does all other work. With `optimizer=` the probe
     counts that optimiser's steps by itself and `probe.step()` must not be called. Beyond `memory` every second record
     is dropped and `every` doubles.
 
     Time is t = k step after k steps: `step` as given, else the rate of a plain SGD given as `optimizer`, else 1. `loss`
-    and `reduction` are what this library calls them: "square" is (1/2)(f - y)^2, so a loop with torch.nn.MSELoss and
+    and `reduction` follow this library's conventions: "square" is (1/2)(f - y)^2, so a loop with torch.nn.MSELoss and
     rate lr takes steps of 2 lr. Labels 0 and 1 count as -1 and +1 for the other losses.
     """
 
@@ -54,12 +55,12 @@ class Probe:
         reduction: str = "mean",
         memory: str = MEMORY,
     ):
-        self.every = whole("every", every, least=1, hint="100 costs next to nothing")
+        self.every = whole("every", every, least=1, hint="100 has a negligible cost")
         if step is not None:
             step = number("step", step, rule="positive and finite", ok=lambda v: 0 < v < np.inf, hint="the loop's rate")
         self._layers = layers(model)
         data = as_data(self._layers, x, y)
-        if one_of("loss", loss, LOSSES) != "square" and np.all(np.isin(data.y, (0.0, 1.0))):
+        if LOSSES[one_of("loss", loss, LOSSES)].labels == "signs" and np.all(np.isin(data.y, (0.0, 1.0))):
             data = type(data)(data.x, 2.0 * data.y - 1.0, name=data.name)
         fixed = not self._layers.second.weight.requires_grad
         self.problem = Problem(
@@ -74,7 +75,7 @@ class Probe:
         self.steps = 0
         self._next = self.every
         self._step, self._rate, self._optimizer = step, None, optimizer
-        self._limit = max(4, Save(memory=memory).bytes // (8 * self.problem.init.width * (data.d + 1)))
+        self._limit = max(4, as_bytes(memory) // (8 * self.problem.init.width * (data.d + 1)))
         self._records = [(0, *weights(self._layers))]
         self._began = _time.perf_counter()
         if optimizer is not None:
@@ -82,7 +83,7 @@ class Probe:
             optimizer.register_step_post_hook(lambda *_: self.step())
 
     def step(self) -> None:
-        """One step of the loop is done."""
+        """Call this after each step of the loop."""
         self.steps += 1
         if self.steps == self._next:
             self._record()
@@ -90,16 +91,16 @@ class Probe:
     def _record(self):
         self._records.append((self.steps, *weights(self._layers)))
         if self._rate is not None and _plain_rate(self._optimizer) != self._rate:
-            self._rate = None  # a schedule: steps are not worth the same
+            self._rate = None  # a schedule: steps have unequal lengths
         if len(self._records) > self._limit:
             self._records = self._records[::2]
             self.every *= 2
         self._next = self._records[-1][0] + self.every
 
     def solution(self) -> Solution:
-        """What was seen until now, as a Solution at the recorded times; the present weights are its last frame.
+        """The records so far as a Solution at the recorded times; the current weights are its last frame.
 
-        Events are dated by the first record that shows them.
+        An event has the time of the first record that shows it.
         """
         records = list(self._records)
         if records[-1][0] != self.steps:
@@ -110,17 +111,17 @@ class Probe:
         machine = Machine(self.problem, method, self.steps)
         y = np.stack([_state(w, a) for _, w, a in records[:good]])
         clock = np.array([k for k, _, _ in records[:good]], float)
-        tape = tape_of(machine, "torch", clock, y)
         outcome = Outcome.REACHED if good == len(records) else Outcome.NOT_FINITE
         seconds = _time.perf_counter() - self._began
-        return Watched.from_descent(self.problem, method, (machine, tape), outcome, seconds, None)
+        sol = recorded(self.problem, method, watched(machine, "torch", (clock, y), (outcome, seconds)))
+        return Watched(sol.recording, Between(sol.replay, self.problem.data.x))
 
     def __repr__(self) -> str:
-        return f"Probe({self.problem!r}, {self.steps} steps seen, {len(self._records)} recorded)"
+        return f"Probe({self.problem!r}, {self.steps} steps, {len(self._records)} recorded)"
 
 
 def _state(w: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """(q, b, c) in one row, with mantissas of size 1 by powers of two; the energy spent is not known."""
+    """(q, b, c) in one row, with mantissas of size 1 by powers of two; the dissipated energy is unknown."""
     size = np.maximum(np.max(np.abs(w), axis=1), np.abs(a))
     exponent = np.where(size > 0, np.frexp(size)[1], 0)
     q, b = np.ldexp(w, -exponent[:, None]), np.ldexp(a, -exponent)
@@ -138,7 +139,7 @@ def _plain_rate(optimizer) -> float | None:
 
 
 def _agree(model, problem: Problem, x):
-    """The model's own outputs must be those of the weights read from it, to the rounding of its numbers."""
+    """Checks that the model's outputs are those of the weights read from it, to its rounding."""
     torch = import_torch()
     weight = next(model.parameters())
     with torch.no_grad():

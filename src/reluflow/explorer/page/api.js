@@ -1,36 +1,23 @@
-// Asking the server: while a slider moves one quick draft at a time, always the newest; at rest the whole thing.
+// From changes to pictures: while a slider moves one quick draft at a time, always the newest; at rest the whole run.
 
-import { Run } from "./run.js";
+import * as backend from "./backend.js";
 import { copy, store, tell } from "./store.js";
 
-const page = Math.random().toString(36).slice(2, 12) + Math.random().toString(36).slice(2, 8);
 let number = 0, running = null, waiting = false, rest = 0, due = false;
+let accepted = null; // the last state whose run was shown: what a refused change goes back to
 const REST = 400, PATIENCE = 600; // milliseconds
 
-async function post(path, body, signal) {
-  const reply = await fetch(path, { method: "POST", headers: { "content-type": "application/json" },
-    body: JSON.stringify({ page, ...body }), signal });
-  if (!reply.ok) throw new Error((await reply.json().catch(() => ({}))).error ?? `The server answered ${reply.status}.`);
-  return reply;
-}
+const snapshot = () => copy({ experiment: store.experiment, preset: store.preset, mode: store.mode });
 
-export async function begin() {
-  return (await fetch("/api/start")).json();
-}
-
-export async function fetchRun(path) {
-  const reply = await fetch(path);
-  if (!reply.ok) throw new Error("The recorded run is not there.");
-  return new Run(await reply.arrayBuffer());
-}
-
-// The experiment has changed: `moving` while a hand is on it.
+// The experiment has changed; `moving` while a slider or a point is being dragged.
 export function changed(moving = false) {
-  if (!store.served || store.recorded) return;
+  if (!store.live || store.recorded) return;
   clearTimeout(rest);
-  if (moving) {
+  store.pending = true;
+  tell("pending");
+  if (moving && !backend.isStatic()) {
     waiting = true;
-    // A whole run that is no longer wanted makes way at once, a draft after a while.
+    // A whole run that is no longer wanted is cancelled at once, a draft after a while.
     if (running && (!running.quick || performance.now() - running.began > PATIENCE)) { running.stop.abort(); running = null; }
     if (!running) draft();
     due = true;
@@ -38,7 +25,7 @@ export function changed(moving = false) {
   } else whole();
 }
 
-// The hand rests: the whole run, once the draft that is on its way has been seen.
+// After the last change: the whole run, once the draft that is on its way has been drawn.
 function settle() {
   if (running?.quick) rest = setTimeout(settle, 50);
   else whole();
@@ -54,36 +41,58 @@ async function draft() {
 async function whole() {
   waiting = due = false;
   if (running) { running.stop.abort(); running = null; }
-  if ((await solve(false)) && !waiting && !due) { judge(); overlay(); }
+  if ((await solve(false)) && !waiting && !due) { check(); overlay(); beside(); }
 }
 
 async function solve(quick) {
   const mine = (running = { stop: new AbortController(), began: performance.now(), number: ++number, quick });
+  const asked = snapshot();
   try {
-    const reply = await post("/api/solve", { number: mine.number, draft: quick, experiment: store.experiment }, mine.stop.signal);
-    if (!reply.headers.get("content-type").includes("octet-stream")) return false;
-    const run = new Run(await reply.arrayBuffer());
-    if (running !== mine) return false;
+    const run = await backend.solve(mine.number, quick, asked.experiment, mine.stop.signal);
+    if (!run || running !== mine) return false;
+    if (!quick) accepted = asked;
     show(run);
+    if (!quick) tell("accepted");
     return true;
   } catch (error) {
-    if (error.name !== "AbortError" && running === mine) note(error.message);
+    if (error.name !== "AbortError" && running === mine) refused(error, quick);
     return false;
   } finally {
     if (running === mine) running = null;
   }
 }
 
-// Whatever is still on its way is about something that is no longer shown.
+// A change that cannot be solved: say why, and go back to the experiment whose run is on the screen.
+function refused(error, quick) {
+  if (quick && error.refused) { note(error.message); return; }
+  waiting = due = false;
+  clearTimeout(rest);
+  if (accepted && store.run) {
+    note(`${error.message} The run shown is still the one before this change.`);
+    Object.assign(store, copy(accepted));
+    store.pending = false;
+    if (store.run.draft) whole();
+    else check();
+    tell("pending");
+    tell("controls");
+  } else if (store.presets.length && store.preset !== store.presets[0].name) {
+    note(`${error.message} The first preset is shown instead.`);
+    Object.assign(store, { experiment: copy(store.presets[0].experiment), preset: store.presets[0].name, mode: store.presets[0].mode });
+    tell("controls");
+    setTimeout(() => changed(false));
+  } else note(error.message);
+}
+
+// Cancels whatever is still on its way: it is about something that is no longer shown.
 export function abandon() {
   number++;
   clearTimeout(rest);
   waiting = due = false;
   if (running) { running.stop.abort(); running = null; }
-  store.judging = false;
+  store.checking = store.pending = false;
 }
 
-// Whether nothing is being asked or about to be.
+// Whether no request is on its way or about to be sent.
 export const idle = () => !running && !waiting && !due;
 
 // A new run takes the place of the old one at the same moment of its story.
@@ -93,66 +102,83 @@ export function show(run) {
   store.mode = run.mode;
   store.index = run.index(store.clock, was);
   if (store.hover >= run.m) store.hover = -1;
-  if (!run.draft) { store.over = null; store.phases = []; store.norm = {}; }
+  if (store.datum >= run.n) store.datum = -1;
+  // Phases and saddles belong to one run; those of another would be drawn in the wrong places.
+  store.phases = [];
+  store.norm = { ...store.norm, stale: true };
+  if (!run.draft) { store.over = null; store.norm = {}; store.pending = false; tell("pending"); }
   tell("run");
 }
 
-export async function judge() {
-  const mine = number;
-  store.judging = true; store.laws = []; store.known = null;
-  tell("laws");
+export async function check() {
+  const mine = number, { run } = store;
+  Object.assign(store, { checking: true, checked: false, reports: [], known: null, failed: null });
+  tell("reports");
   try {
-    const reply = await post("/api/judge", { number: mine, experiment: store.experiment });
-    const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
-    let text = "";
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done || mine !== number) break;
-      text += value;
-      const lines = text.split("\n");
-      text = lines.pop();
-      for (const line of lines) found(JSON.parse(line));
-    }
+    await backend.checks(mine, copy(store.experiment), run, (finding) => {
+      if (mine !== number) return false;
+      found(finding);
+      return true;
+    });
   } catch (error) {
-    if (mine === number && error.name !== "AbortError") note(error.message);
+    if (mine === number && error.name !== "AbortError") store.failed = error.message;
   }
-  if (mine === number) { store.judging = false; tell("laws"); }
+  if (mine === number) { store.checking = false; tell("reports"); }
 }
 
-function found(finding) {
+export function found(finding) {
   if (finding.phases) { store.phases = finding.phases; tell("phases"); }
   if (finding.norm) { store.norm = finding.norm; tell("phases"); }
-  if (finding.known) { store.known = finding.known; tell("laws"); }
-  if (finding.check) { store.laws.push(finding.check); tell("laws"); }
+  if (finding.known) { store.known = finding.known; tell("reports"); }
+  if (finding.check) { store.reports.push(finding.check); tell("reports"); }
+  if (finding.failed) { store.failed = finding.failed; tell("reports"); }
+  if (finding.done) { store.checked = true; tell("reports"); }
 }
 
 export async function overlay() {
-  if (!store.overlay || store.recorded || store.experiment.method.kind !== "flow") {
+  if (!store.overlay || store.recorded || store.experiment?.method?.kind !== "flow") {
     store.over = null;
     tell("over");
     return;
   }
   const mine = number;
   try {
-    const reply = await post("/api/overlay", { number: mine, step: store.step, experiment: store.experiment });
-    if (mine !== number || !reply.headers.get("content-type").includes("octet-stream")) return;
-    const run = new Run(await reply.arrayBuffer());
-    if (mine === number && store.overlay) { store.over = run; tell("over"); }
+    const run = await backend.overlay(mine, store.step, store.experiment);
+    if (run && mine === number && store.overlay) { store.over = run; tell("over"); }
   } catch (error) {
-    if (mine === number) note(error.message);
+    if (mine === number) { store.overlay = false; note(error.message); tell("over"); }
   }
 }
 
-export async function toml() {
-  const reply = await post("/api/toml", { number, experiment: copy(store.experiment) });
-  return (await reply.json()).toml;
+// The same experiment from another scale, `store.other`.
+export async function beside() {
+  if (store.other === null || store.recorded || !store.experiment?.init) {
+    if (store.beside) { store.beside = null; tell("over"); }
+    return;
+  }
+  const mine = number;
+  try {
+    const run = await backend.beside(mine, store.other, store.experiment);
+    if (run && mine === number) { store.beside = run; tell("over"); }
+  } catch (error) {
+    if (mine === number) { store.other = null; note(error.message); tell("over"); }
+  }
 }
 
+export const toml = () => backend.toml(number);
+export const csv = (text, name) => backend.csv(number, text, name);
+
 let hiding = 0;
-export function note(text) {
+export function note(text, action = null) {
   const box = document.getElementById("note");
   box.textContent = text;
+  if (action) {
+    const button = document.createElement("button");
+    button.textContent = action.text;
+    button.addEventListener("click", () => { box.hidden = true; action.does(); });
+    box.append(" ", button);
+  }
   box.hidden = false;
   clearTimeout(hiding);
-  hiding = setTimeout(() => { box.hidden = true; }, 5000);
+  hiding = setTimeout(() => { box.hidden = true; }, action ? 12_000 : 7000);
 }

@@ -1,6 +1,6 @@
-// Data by hand: add, drag, delete, label; and from a CSV file.
+// Editing the data: add, drag, delete, relabel points; read a CSV file.
 
-import { changed, note } from "./api.js";
+import { changed, csv, note } from "./api.js";
 import { copy, store, tell } from "./store.js";
 import * as learned from "./views/learned.js";
 
@@ -61,7 +61,7 @@ export function up() {
 
 function add(px, py) {
   const data = points(), [x, y] = place(px, py);
-  if (data.x.length >= store.most.n) { note(`The explorer takes ${store.most.n} points.`); return; }
+  if (data.x.length >= store.most.n) { note(`The explorer takes at most ${store.most.n} points.`); return; }
   if (store.mode === "line") { data.x.push([x, 1]); data.y.push(tailed() ? Math.sign(y) || 1 : y); }
   else { data.x.push([x, y]); data.y.push(store.tool === "-1" ? -1 : 1); }
   own();
@@ -70,7 +70,7 @@ function add(px, py) {
 
 function remove(i) {
   const data = points();
-  if (data.x.length < 2) { note("One point must stay."); return; }
+  if (data.x.length < 2) { note("The data must keep at least one point."); return; }
   data.x.splice(i, 1); data.y.splice(i, 1);
   store.datum = -1;
   own();
@@ -79,11 +79,30 @@ function remove(i) {
 
 export function relabel(px, py) {
   const { datum } = learned.pick(px, py);
-  if (datum < 0 || store.mode === "space") return;
+  if (datum >= 0) relabelPoint(datum);
+}
+
+export function relabelPoint(i) {
+  if (store.mode === "space") return;
   const data = points();
-  data.y[datum] = -data.y[datum];
+  data.y[i] = -data.y[i];
   own();
   changed(false);
+}
+
+export const removePoint = remove;
+
+// By keyboard: a hundredth of the view for each step.
+export function movePoint(i, dx, dy) {
+  const data = points(), { box } = learned, step = ([lo, hi]) => (hi - lo) / 100;
+  const x = nice(data.x[i][0] + dx * step(box.x), box.x);
+  if (store.mode === "line") {
+    const y = data.y[i] + dy * step(box.y);
+    data.x[i][0] = x;
+    data.y[i] = tailed() ? (dy ? Math.sign(dy) : data.y[i]) : nice(y, box.y);
+  } else data.x[i] = [x, nice(data.x[i][1] + dy * step(box.y), box.y)];
+  own();
+  changed(true);
 }
 
 export function clearData() {
@@ -100,23 +119,15 @@ function own() {
   if (store.preset !== null) { store.preset = null; tell("controls"); }
 }
 
-// Columns of numbers, the last the label; a header is skipped; one column of x gets a bias.
-export function readCsv(text) {
-  const rows = text.split(/\r?\n/).map((l) => l.trim()).filter(Boolean).map((l) => l.split(/[,;\t]/).map(Number));
-  if (rows.length && rows[0].some(Number.isNaN)) rows.shift();
-  const width = rows[0]?.length ?? 0;
-  if (width < 2 || rows.some((r) => r.length !== width || r.some((v) => !Number.isFinite(v)))) {
-    note("A CSV file wants rows of numbers, the label last.");
-    return;
-  }
-  if (rows.length > store.most.n || width - 1 > store.most.d) {
-    note(`The explorer takes ${store.most.n} rows of ${store.most.d} columns.`);
-    return;
-  }
+// A CSV file, as `rf.data.from_csv` reads it: the server does.
+export async function readCsv(text, name) {
+  const found = await csv(text, name);
   const e = store.experiment;
-  e.data = { kind: "arrays", x: rows.map((r) => (width === 2 ? [r[0], 1] : r.slice(0, -1))), y: rows.map((r) => r.at(-1)) };
-  if (e.data.y.some((v) => Math.abs(v) !== 1)) e.problem.loss = "square";
+  e.data = { kind: "arrays", x: found.x, y: found.y };
+  if (found.y.some((v) => Math.abs(v) !== 1)) e.problem.loss = "square";
+  if (found.bias) note("The file has one column of inputs: a bias column of ones was added.");
   store.preset = null;
+  store.zoom = null;
   tell("controls");
   changed(false);
 }

@@ -3,7 +3,9 @@
 import { $, el } from "./dom.js";
 import { note, toml } from "./api.js";
 import { csvText } from "./edit.js";
+import { g } from "./format.js";
 import { encodeGif } from "./gif.js";
+import { isStatic } from "./backend.js";
 import { Sheet, colours, type } from "./pad.js";
 import { store } from "./store.js";
 import { Svg } from "./svg.js";
@@ -11,7 +13,7 @@ import { cards } from "./cards.js";
 
 const LIST = [
   ["png", "PNG", "the views as they are", png], ["svg", "SVG", "the same, sharp at any size", svg],
-  ["gif", "GIF", "the whole story, played once", gif],
+  ["gif", "GIF", "the whole run, played once", gif],
   ["toml", "TOML", "the experiment, for reluflow run", experiment], ["csv", "CSV", "the data points", data],
 ];
 
@@ -23,7 +25,7 @@ export function setup() {
       close();
       try { await does(); } catch (error) { note(error.message); }
     };
-    return el("button", { type: "button", role: "menuitem", id: `export-${key}`, onclick: take }, name, el("small", {}, text));
+    return el("button", { type: "button", id: `export-${key}`, onclick: take }, name, el("small", {}, text));
   }));
   button.addEventListener("click", (event) => {
     event.stopPropagation();
@@ -31,7 +33,13 @@ export function setup() {
     button.setAttribute("aria-expanded", String(!list.hidden));
   });
   document.addEventListener("click", close);
+  closing = () => { const open = !list.hidden; close(); if (open) button.focus(); return open; };
 }
+
+// Closes the menu; whether it was open.
+export let closing = () => false;
+const moment = () => { const { run } = store, k = run.near(store.index);
+  return `t = ${run.log_t[k] < 700 ? g(run.t[k], 4) : `e^${g(run.log_t[k], 4)}`}`; };
 
 export function save(name, content, kind) {
   const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type: kind }));
@@ -44,7 +52,7 @@ const base = () => `reluflow-${store.preset ?? "points"}`;
 
 // The visible canvas views where they stand, one enlarged alone or all of them.
 function layout() {
-  const shown = cards.filter((c) => c.pad && c.node.offsetParent !== null && (!store.focus || c.view.id === store.focus));
+  const shown = cards.filter((c) => c.pad && !c.node.hidden);
   const origin = $("views").getBoundingClientRect(), top = $("views").scrollTop;
   const boxes = shown.map((c) => {
     const b = c.node.getBoundingClientRect(), h = c.pad.canvas.getBoundingClientRect();
@@ -64,6 +72,8 @@ function paint(ctx, { boxes, w, h }, move) {
     new Sheet(ctx, w, h).text(b.name(), b.x + type.size, b.y + type.size * 1.9, { colour: colours.ink, weight: 620, scale: 1.12 });
     move(b, (inner) => b.view.draw(new Sheet(inner, b.iw, b.ih)));
   }
+  const last = boxes[0]; // every picture says which moment it shows
+  new Sheet(ctx, w, h).text(moment(), last.x + last.w - type.size, last.y + type.size * 1.9, { align: "right", colour: colours.ink });
 }
 
 function onCanvas(scale, plan = layout()) {
@@ -113,7 +123,10 @@ async function gif() {
 }
 
 async function experiment() {
-  if (store.recorded) { note("A recorded run has no experiment to take along."); return; }
+  if (store.recorded || isStatic() || store.experiment?.single) {
+    note("Only `reluflow explore` writes experiments of networks; this run has none to export.");
+    return;
+  }
   save(`${base()}.toml`, await toml(), "application/toml");
 }
 

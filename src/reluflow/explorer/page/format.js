@@ -16,7 +16,7 @@ const trim = (text) => (text.includes(".") ? text.replace(/0+$/, "").replace(/\.
 
 // e^log as a number where it is one.
 export function fromLog(log, digits = 6) {
-  if (log <= -1e308) return "0";
+  if (log < -1e37) return "0";
   return log > -700 && log < 700 ? g(Math.exp(log), digits) : `e^${g(log, digits)}`;
 }
 

@@ -78,7 +78,7 @@ export function encodeGif(frames, delay) {
   out.word(width); out.word(height);
   out.push(0xf7, 0, 0);
   colours.forEach((c) => out.push(...c));
-  out.push(0x21, 0xff, 11, ...[..."NETSCAPE2.0"].map((c) => c.charCodeAt(0)), 3, 1, 0, 0, 0);
+  // No loop extension: played once, the last picture stays.
   frames.forEach((frame, k) => {
     out.push(0x21, 0xf9, 4, 0); out.word(k === frames.length - 1 ? 150 : delay); out.push(0, 0);
     out.one(0x2c); out.word(0); out.word(0); out.word(width); out.word(height); out.one(0);

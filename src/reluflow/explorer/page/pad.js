@@ -22,8 +22,12 @@ export class Pad {
     this.canvas = canvas;
     this.layers = new Map();
     this.seen = true;
-    new ResizeObserver(() => { this.stale = true; }).observe(canvas);
-    new IntersectionObserver((entries) => { this.seen = entries.at(-1).isIntersecting; }).observe(canvas);
+    new ResizeObserver(() => { this.stale = true; this.onseen?.(); }).observe(canvas);
+    new IntersectionObserver((entries) => {
+      const was = this.seen;
+      this.seen = entries.at(-1).isIntersecting;
+      if (this.seen && !was) this.onseen?.();
+    }).observe(canvas);
     this.stale = true;
   }
 
@@ -112,6 +116,18 @@ export class Sheet {
     ctx.beginPath(); ctx.arc(x, y, r, 0, 2 * Math.PI);
     if (fill) { ctx.fillStyle = fill; ctx.fill(); }
     if (stroke) { ctx.strokeStyle = stroke; ctx.lineWidth = width; ctx.stroke(); }
+  }
+
+  // The same as diamonds: the sign that must be told apart from dots without colour.
+  diamonds(xs, ys, r, which, fill) {
+    const { ctx } = this, q = 1.3 * r;
+    ctx.fillStyle = fill;
+    ctx.beginPath();
+    for (const j of which) {
+      ctx.moveTo(xs[j] + q, ys[j]); ctx.lineTo(xs[j], ys[j] + q); ctx.lineTo(xs[j] - q, ys[j]); ctx.lineTo(xs[j], ys[j] - q);
+      ctx.closePath();
+    }
+    ctx.fill();
   }
 
   // Many dots of one colour in one go.

@@ -23,12 +23,21 @@ export function setup() {
     cells[key] = el("dd", { "data-key": key });
     $("readout").append(el("div", {}, el("dt", {}, text), cells[key]));
   }
-  on("run index clock", () => { slider.value = store.run ? store.run.pos(store.clock, store.index) : 0; });
+  on("run index clock", () => {
+    slider.value = store.run ? store.run.pos(store.clock, store.index) : 0;
+    if (store.run) slider.setAttribute("aria-valuetext", spoken());
+  });
   on("play", () => {
     $("play").textContent = store.playing ? "❚❚" : "▶";
     $("play").setAttribute("aria-label", store.playing ? "Pause" : "Play");
   });
   on("clock", clocks);
+}
+
+function spoken() {
+  const { run } = store, k = run.near(store.index), log = run.log_t[k];
+  const phase = store.phases.find((p) => p.log_start <= log && log <= p.log_end);
+  return `time ${log < 700 ? g(run.t[k], 4) : `e^${g(log, 4)}`}${phase ? `, ${phase.kind}` : ""}, loss ${fromLog(run.log_loss[k], 3)}`;
 }
 
 function clocks() {
@@ -58,14 +67,23 @@ export function toggle() {
 export function stop() {
   if (!store.playing) return;
   store.playing = false;
+  until = 1;
   tell("play");
 }
 
+let until = 1;
 export function advance(seconds) {
   if (!store.playing || !store.run) return;
-  const pos = store.run.pos(store.clock, store.index) + (seconds * store.speed) / WHOLE;
+  const pos = Math.min(until, store.run.pos(store.clock, store.index) + (seconds * store.speed) / WHOLE);
   seek(pos);
-  if (pos >= 1) stop();
+  if (pos >= until) stop();
+}
+
+// Plays on to a share of the clock and stops there.
+export function playTo(pos) {
+  until = pos;
+  store.playing = true;
+  tell("play");
 }
 
 // Numbers are those of a frame the run really has: never interpolated.
@@ -75,11 +93,11 @@ export function readout() {
   for (let j = 0; j < run.m; j++) top = Math.max(top, run.log_w[k * run.m + j]);
   set("t", run.log_t[k] < 700 ? g(run.t[k]) : `e^${g(run.log_t[k])}`);
   set("loss", fromLog(run.log_loss[k]));
-  set("norm", run.norm2[k] > 1e-300 && run.norm2[k] < 1e300 ? g(run.norm2[k]) : fromLog(logNorm(run, k)));
+  set("norm", run.norm2[k] > 1e-300 && run.norm2[k] < 3e38 ? g(run.norm2[k]) : fromLog(logNorm(run, k)));
   set("largest", fromLog(top));
   const box = $("readout");
   box.dataset.frame = k; box.dataset.t = run.t[k]; box.dataset.logT = run.log_t[k];
-  box.classList.toggle("draft", run.draft);
+  box.classList.toggle("draft", run.draft || store.pending);
 }
 
 // log ‖θ‖² where ‖θ‖² itself leaves the range of float64.

@@ -1,21 +1,23 @@
 // A run as the server sends it: frames of every neuron, and the three ways in which time may run.
 
-const KINDS = { f8: Float64Array, f4: Float32Array, u1: Uint8Array, i1: Int8Array, i4: Int32Array };
+const KINDS = { f8: Float64Array, f4: Float32Array, u1: Uint8Array, i1: Int8Array, i2: Int16Array, i4: Int32Array };
 
 export class Run {
-  constructor(buffer) {
+  // `plain`: arrays only, such as images.
+  constructor(buffer, plain = false) {
     const bytes = new Uint8Array(buffer);
-    if (String.fromCharCode(...bytes.subarray(0, 4)) !== "RFX1") throw new Error("These bytes are no run.");
+    if (String.fromCharCode(...bytes.subarray(0, 4)) !== "RFX1") throw new Error("This file is not a run of the explorer.");
     const size = new DataView(buffer).getUint32(4, true);
     const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + size)));
     Object.assign(this, header);
-    for (const { name, dtype, shape, offset } of header.arrays) {
-      const count = shape.reduce((a, b) => a * b, 1);
-      this[name] = new KINDS[dtype](buffer, 8 + size + offset, count);
+    for (const { name, dtype, shape, offset, unit } of header.arrays) {
+      const count = shape.reduce((a, b) => a * b, 1), values = new KINDS[dtype](buffer, 8 + size + offset, count);
+      this[name] = unit ? Float32Array.from(values, (v) => v * unit) : values;
     }
+    if (plain) return;
     this.log_a ??= this.log_w;
     this.F = header.frames;
-    this.mode = this.bias ? "line" : this.d === 2 ? "plane" : "space";
+    this.mode = this.kind === "single" ? "single" : this.bias ? "line" : this.d === 2 ? "plane" : "space";
     this.clocks = { event: this.event, linear: this.linear(), log: this.logarithmic() };
     this.now = {
       ux: new Float64Array(this.m), uy: new Float64Array(this.m), lw: new Float64Array(this.m), la: new Float64Array(this.m),
@@ -39,7 +41,7 @@ export class Run {
 
   ranges() {
     let lo = Infinity, hi = -Infinity;
-    for (const v of this.log_w) if (v > -1e300) { if (v < lo) lo = v; if (v > hi) hi = v; }
+    for (const v of this.log_w) if (v > -1e30) { if (v < lo) lo = v; if (v > hi) hi = v; }
     this.lowest = lo; this.highest = Math.max(hi, lo + 1);
     let low = Infinity, high = -Infinity;
     for (const v of this.log_loss) if (v > -1e300) { if (v < low) low = v; if (v > high) high = v; }

@@ -21,7 +21,7 @@ def check(problem, seed: int = 5, rtol: float = 1e-10) -> Report:
     ($|w_j| > 10^{-2}$) are balanced within $c^2\lambda^2/10^{-4}$, which conservation (Lemma 1) forces; $|\theta|^2$
     falls towards the least of an interpolator. Limits in lambda. Slack of the norm: 100 rtol.
     """
-    from reluflow.flow import Flow
+    from reluflow.methods import Flow
     from reluflow.solve import solve
 
     const = Constants(problem)

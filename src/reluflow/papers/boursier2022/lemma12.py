@@ -84,7 +84,7 @@ def check(sol, form="corrected", epsilon=None) -> Report:
 def _frozen(track: Track, form: str) -> Claim:
     """rho~ is the same flow at e^-20000, where residuals are y to every digit."""
     from reluflow._early import at_scale
-    from reluflow.flow import Flow
+    from reluflow.methods import Flow
     from reluflow.solve import solve
 
     const = track.const

@@ -78,7 +78,7 @@ def tilted(data: Data, delta: float, seed: int = 0) -> Data:
 def _end(problem: Problem, data: Data, ell: float, rtol: float) -> tuple[np.ndarray, int]:
     """The final weights, flat, and how often a datum was switched on or slid on."""
     from reluflow._early import at_scale
-    from reluflow.flow import Flow
+    from reluflow.methods import Flow
     from reluflow.solve import solve
 
     run = at_scale(Problem(data, problem.init, reduction=problem.reduction), -ell)

@@ -50,7 +50,7 @@ def compute(*, powers, each, width, seed, log_scale, rtol):
         rows["sees"].append(count)
         for key, kept in consts.items():
             kept.append(getattr(c, key))
-    found = {key: (("mu", "neuron"), np.array(value)) for key, value in rows.items()}
+    found: dict = {key: (("mu", "neuron"), np.array(value)) for key, value in rows.items()}
     found |= {key: ("mu", np.array(value)) for key, value in consts.items()}
     found |= {"worst": ("mu", worst(np.arcsin(mu))), "sign": ("neuron", np.sign(init.a)), "rtol": rtol}
     return xr.Dataset(found | {"log_scale": float(log_scale)}, coords={"mu": mu})

@@ -73,7 +73,7 @@ def _draw(data, width, seed, scales):
         kept["off"].append(float(np.max(np.abs(sol.loss_at(np.minimum(middle * ell, sol.t[-1])) - level))))
         kept["end"].append(float(sol.loss[-1]))
         kept["norm"].append(float(np.sum(np.exp(2 * sol.log_norm[-1])) * 2))
-    arrays = {name: (("log_scale", "point"), kept[name]) for name in ("time", "loss")}
+    arrays: dict = {name: (("log_scale", "point"), kept[name]) for name in ("time", "loss")}
     arrays |= {"half": (("log_scale", "datum"), kept["half"])}
     arrays |= {name: (("log_scale",), kept[name]) for name in ("off", "end", "norm")}
     arrays |= {"clock": ("datum", clock), "rate": ("datum", rate), "norm_predicted": ((), norm)}

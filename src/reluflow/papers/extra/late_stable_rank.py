@@ -80,7 +80,7 @@ def compute(*, kappas, n, m, beta, decades, rtol):
         rows["switch"].append(run.log_pattern)
         rows["sliding"].append(int(sol.sliding_at(log_t=float(sol.log_t[-1])).sum()))
         rows["own_on"].append(float(np.mean(run.bits[at.own] > 0)))
-    found = {
+    columns: dict = {
         "stable_rank": (("kappa", "side", "moment"), np.array(rows.pop("stable_rank"))),
         **{key: (("kappa", "pair"), np.array(rows.pop(key))) for key in ("turned", "predicted")},
         **{key: ("kappa", np.array(value)) for key, value in rows.items()},
@@ -94,7 +94,7 @@ def compute(*, kappas, n, m, beta, decades, rtol):
         "rtol": rtol,
     }
     coords = {"kappa": list(kappas), "side": list(CLASSES), "log_s": ("moment", log_s)}
-    return xr.Dataset(found, coords=coords)
+    return xr.Dataset(columns, coords=coords)
 
 
 def turn_on(at, log_s, rho) -> np.ndarray:

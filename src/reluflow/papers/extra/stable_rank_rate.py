@@ -72,7 +72,7 @@ def _measured(sol):
         kept["along"].append(float(np.linalg.norm(v[-1] - goal * run.log_s[keep[-1]]) / np.linalg.norm(goal)))
         kept["drift"].append(float(np.max(np.linalg.norm(e - e[-1], axis=(1, 2)))))
         kept["error"].append(float(run.error * np.sqrt(mine.size * at.x.shape[1])))
-    arrays = {name: (("class", "time"), rows[name]) for name in names}
+    arrays: dict = {name: (("class", "time"), rows[name]) for name in names}
     arrays |= {name: (("class",), kept[name]) for name in kept}
     return xr.Dataset(arrays | {"log_t": ("time", run.log_s[keep])}, coords={"class": list(CLASSES)})
 

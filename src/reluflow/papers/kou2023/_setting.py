@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from reluflow.descent import Descent
+from reluflow.methods import Descent
 
 EPS = float(np.finfo(float).eps)
 

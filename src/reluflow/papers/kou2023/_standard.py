@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 
 from reluflow import data, init
-from reluflow.descent import Descent
-from reluflow.flow import Flow
+from reluflow.methods import Descent, Flow
 from reluflow.papers.kou2023._setting import setting
 from reluflow.problem import LeakyReLU, Problem
 from reluflow.solve import Save, solve

@@ -6,7 +6,7 @@ import numpy as np
 
 from reluflow import init
 from reluflow.claim import Claim, Report
-from reluflow.flow import Flow
+from reluflow.methods import Flow
 from reluflow.papers.kou2023._path import path
 from reluflow.papers.kou2023._setting import setting
 from reluflow.problem import Problem

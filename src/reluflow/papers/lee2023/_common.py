@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reluflow.claim import Claim
-from reluflow.descent import Descent
-from reluflow.flow import Flow
+from reluflow.methods import Descent, Flow
 from reluflow.single import Run
 
 EPS = np.finfo(float).eps

@@ -43,7 +43,7 @@ def run(
 
     y = log tan(phi/2), phi and v = |w|/|w*|, by the sample and (`population_...`) by the population.
     """
-    from reluflow.descent import Descent
+    from reluflow.methods import Descent
     from reluflow.single import Sample, solve
 
     made: dict[str, np.ndarray] = {}

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 from functools import cache, partial
 
-from reluflow.descent import Descent
-from reluflow.flow import Flow
+from reluflow.methods import Descent, Flow
 from reluflow.single import Problem, Run, Sphere, solve
 
 FLOWS = {"small": 0.1, "middle": 1.0, "large": 2.0}

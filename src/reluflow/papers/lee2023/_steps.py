@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reluflow.claim import Claim
-from reluflow.descent import Descent
+from reluflow.methods import Descent
 from reluflow.papers.lee2023._common import EPS
 from reluflow.single import Run, angle
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from reluflow.claim import Claim, Report
-from reluflow.flow import Flow
+from reluflow.methods import Flow
 from reluflow.single import Problem, angle, solve
 
 needs = "nothing"

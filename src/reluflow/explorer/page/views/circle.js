@@ -5,6 +5,11 @@ import { store } from "../store.js";
 
 export const id = "circle", title = "Circle of directions";
 export const hint = () => (store.run?.d > 2 ? "counts in all dimensions" : "extremal directions in gold");
+export const fits = (run) => run.kind !== "single";
+export const about = () => [
+  "All directions at once. S₊ is the cone of weights that are active exactly on the points of class +1, S₋ the one for class "
+  + "−1; a neuron in the dead cone is active on no point and never moves again. Beads are neurons, and the numbers count them.", [["plus",
+  "a > 0"], ["minus", "a < 0"], ["dead", "dead"], ["gold", "extremal direction"]]];
 let xs = new Float32Array(0), ys = new Float32Array(0), r = 3;
 
 // Arcs between the directions at which a point switches, with the cone each lies in.
@@ -52,7 +57,7 @@ export function draw(sheet) {
     (now.dead[j] ? dead : now.sign[j] > 0 ? plus : minus).push(j);
   }
   sheet.dots(xs, ys, r, dead, fade(colours.dead, 0.8));
-  sheet.dots(xs, ys, r, minus, colours.minus);
+  sheet.diamonds(xs, ys, r, minus, colours.minus);
   sheet.dots(xs, ys, r, plus, colours.plus);
   if (store.hover >= 0) sheet.dot(xs[store.hover], ys[store.hover], r + 4, null, colours.ink, 2.5);
   census(sheet, run.census(frame), cx, cy, R);

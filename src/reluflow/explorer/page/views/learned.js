@@ -2,14 +2,30 @@
 
 import { Box, colours, fade, rgb, signColour, type } from "../pad.js";
 import { store } from "../store.js";
+import { isStatic } from "../backend.js";
+import { g } from "../format.js";
 import { logTime } from "./neurons.js";
 
 export const id = "learned";
 export const title = () => (store.mode === "plane" ? "Decision regions" : store.mode === "line" ? "Learned function" : "Fit of each point");
 export const hint = () => {
-  if (store.mode === "space" || store.recorded) return "f(xᵢ) against yᵢ";
-  if (store.tool !== "move") return store.tool === "delete" ? "click a point to take it away" : "click to place a point";
+  if (store.mode === "space") return "f(xᵢ) against yᵢ";
+  if (store.recorded || !store.served || isStatic()) return store.mode === "plane" ? "red f > 0, blue f < 0" : "ticks mark kinks";
+  if (store.tool !== "move") return store.tool === "delete" ? "click a point to delete it" : "click to place a point";
   return store.mode === "plane" ? "drag points, double-click relabels" : "drag points; ticks mark kinks";
+};
+export const fits = (run) => run.kind !== "single";
+export const about = () => (store.mode === "plane"
+  ? ["The sign of f(x) in the plane: red where it is positive, blue where negative, darker where larger. Lines from the centre"
+    + " are the neurons; discs with + and − are the data.", LEGEND.plane]
+  : store.mode === "line"
+    ? ["The function the network computes now (black), and the data. f is piecewise linear: every neuron has one kink, marked "
+      + "by a tick at the bottom, taller for larger neurons. The view is as tall as f becomes during the run.", LEGEND.line]
+    : ["The output f(xᵢ) at every data point (bar) and its label yᵢ (line).", []]);
+const LEGEND = {
+  line: [["curve", "f, the learned function"], ["dash", "the same for descent"], ["datum", "a data point"], ["plus", "kink, a > 0"],
+    ["minus", "kink, a < 0"]],
+  plane: [["plus", "f > 0, neurons with a > 0"], ["minus", "f < 0, neurons with a < 0"]],
 };
 export let box = null; // the coordinates of the last drawing, for editing
 let kinks = [], held = null;
@@ -49,10 +65,48 @@ function limits(values, share) {
   return [lo - pad, hi + pad];
 }
 
+// The part of the plane that holds the data and all that f does above them during the run: as tall as six times the spread
+// of the labels at most, since from a large scale f may start far away.
+const TALLEST = 6, MOMENTS = 48, PLACES = 96;
+function fitted(run) {
+  if (run.fitted) return run.fitted;
+  const x = limits([...Array(run.n).keys()].map((i) => run.x[2 * i]), 0.25), [low, high] = limits([...run.y, 0], 0.3);
+  let lo = low, hi = high;
+  for (let k = 0; k <= MOMENTS; k++) {
+    const f = network(run, run.at(run.index("event", k / MOMENTS)));
+    for (let q = 0; q <= PLACES; q++) {
+      const v = f(x[0] + ((x[1] - x[0]) * q) / PLACES, 1), pad = 0.06 * (high - low);
+      if (v - pad < lo) lo = v - pad;
+      if (v + pad > hi) hi = v + pad;
+    }
+  }
+  const most = TALLEST * (high - low), mid = (low + high) / 2;
+  return (run.fitted = { x, y: [Math.max(lo, mid - most / 2), Math.min(hi, mid + most / 2)] });
+}
+
+// What is shown: the same as before while a point is dragged, what was zoomed to, or everything.
+function extent(run, whole) {
+  return held ?? store.zoom ?? whole(run);
+}
+
+export function zoom(factor, px, py) {
+  if (!box || store.mode === "space") return;
+  const at = [px === undefined ? (box.x[0] + box.x[1]) / 2 : box.vx(px), py === undefined ? (box.y[0] + box.y[1]) / 2 : box.vy(py)];
+  const scaled = ([lo, hi], c) => [c + (lo - c) * factor, c + (hi - c) * factor];
+  const x = scaled(box.x, at[0]), y = scaled(box.y, at[1]), wide = x[1] - x[0];
+  if (wide > 1e-6 && wide < 1e6) store.zoom = { x, y };
+}
+
+export function pan(dx, dy) {
+  if (!box || store.mode === "space") return;
+  const sx = ((box.x[1] - box.x[0]) / (box.right - box.left)) * dx, sy = ((box.y[1] - box.y[0]) / (box.bottom - box.top)) * dy;
+  store.zoom = { x: box.x.map((v) => v - sx), y: box.y.map((v) => v + sy) };
+}
+
 function line(sheet) {
-  const { run } = store, { ctx } = sheet, now = run.at(store.index);
+  const { run } = store, { ctx } = sheet;
+  const { x, y } = extent(run, fitted), now = run.at(store.index);
   const px = [...Array(run.n).keys()].map((i) => run.x[2 * i]);
-  const x = held?.x ?? limits(px, 0.25), y = held?.y ?? limits([...run.y, 0], 0.3);
   box = new Box(sheet, { left: type.size * 3.2, right: type.size, top: type.size * 0.8, bottom: type.size * 2.1, x, y });
   sheet.layer("axes", `${colours.key}${x}${y}`, (s) => {
     const b = new Box(s, { left: type.size * 3.2, right: type.size, top: type.size * 0.8, bottom: type.size * 2.1, x, y });
@@ -65,7 +119,19 @@ function line(sheet) {
   curve(sheet, run, now, colours.ink, 2.6, []);
   ticksOfKinks(sheet, run, now);
   ctx.restore();
+  beyond(sheet, run, now);
   points(sheet, (i) => [box.px(px[i]), box.py(run.y[i])], () => colours.ink);
+}
+
+// Where f leaves the view, say how far it goes.
+function beyond(sheet, run, now) {
+  const f = network(run, now);
+  let low = Infinity, high = -Infinity;
+  for (let q = 0; q <= PLACES; q++) { const v = f(box.x[0] + ((box.x[1] - box.x[0]) * q) / PLACES, 1); low = Math.min(low, v);
+    high = Math.max(high, v); }
+  const tall = box.y[1] - box.y[0], say = (text, at, base) => sheet.text(text, box.right - 4, at, { align: "right", base, scale: 0.86 });
+  if (high > box.y[1] + 0.01 * tall) say(`↑ f reaches ${g(high, 3)}`, box.top, "top");
+  if (low < box.y[0] - 0.01 * tall) say(`↓ f reaches ${g(low, 3)}`, box.bottom - 4, "bottom");
 }
 
 // A tick for every kink, taller and darker for larger neurons; drawn in eight strokes whatever the width.
@@ -109,7 +175,7 @@ function plane(sheet) {
   const { run } = store, now = run.at(store.index);
   const far = Math.max(1e-9, ...run.xy.map(Math.abs)) * 1.35, ratio = sheet.w / sheet.h;
   const wide = far * Math.max(1, ratio), high = far * Math.max(1, 1 / ratio);
-  const x = held?.x ?? [-wide, wide], y = held?.y ?? [-high, high];
+  const { x, y } = extent(run, () => ({ x: [-wide, wide], y: [-high, high] }));
   box = new Box(sheet, { left: 0, right: 0, top: 0, bottom: 0, x, y });
   regions(sheet, run, now);
   sheet.line(box.px(0), 0, box.px(0), sheet.h, fade(colours.faint, 0.5), 1);
@@ -118,7 +184,8 @@ function plane(sheet) {
     if (now.dead[j]) continue;
     const length = far * Math.min(1.2, 0.12 + 0.5 * Math.exp(now.lw[j]));
     const lit = store.hover === j, colour = lit ? colours.ink : fade(signColour(now.sign[j]), 0.8);
-    sheet.line(box.px(0), box.py(0), box.px(now.ux[j] * length), box.py(now.uy[j] * length), colour, lit ? 3 : 1.4);
+    const dash = now.sign[j] < 0 ? [4, 3] : []; // signs are told apart without colour
+    sheet.line(box.px(0), box.py(0), box.px(now.ux[j] * length), box.py(now.uy[j] * length), colour, lit ? 3 : 1.4, dash);
   }
   points(sheet, (i) => [box.px(run.xy[2 * i]), box.py(run.xy[2 * i + 1])], (i) => signColour(run.y[i]));
 }
@@ -152,6 +219,25 @@ function regions(sheet, run, now) {
   image.getContext("2d").putImageData(turn.data, 0, 0);
   sheet.ctx.imageSmoothingEnabled = true;
   sheet.ctx.drawImage(image, 0, 0, sheet.w, sheet.h);
+  signs(sheet, f);
+}
+
+// A sign in every region, so that it can be told without colour.
+function signs(sheet, f) {
+  const R = 0.46 * Math.min(sheet.w, sheet.h), [cx, cy] = [box.px(0), box.py(0)];
+  const sign = (k) => { const v = f(Math.cos((2 * Math.PI * k) / 72), Math.sin((2 * Math.PI * k) / 72)); return Math.abs(v) < 1e-3 ? 0
+    : Math.sign(v); };
+  const values = [...Array(72).keys()].map(sign), start = values.findIndex((v, k) => v !== values.at(k - 1));
+  for (let k = Math.max(0, start), done = 0; done < 72;) {
+    let size = 1;
+    while (size < 72 - done && values[(k + size) % 72] === values[k % 72]) size++;
+    if (values[k % 72] && size >= 4) {
+      const a = (2 * Math.PI * (k + (size - 1) / 2)) / 72;
+      sheet.text(values[k % 72] > 0 ? "f > 0" : "f < 0", cx + R * Math.cos(a), cy - R * Math.sin(a),
+        { align: "center", base: "middle", colour: colours.ink, scale: 0.86 });
+    }
+    k += size; done += size;
+  }
 }
 
 function points(sheet, place, colour) {

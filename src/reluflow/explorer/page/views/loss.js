@@ -10,6 +10,10 @@ export const hint = () => {
   if (store.over.parted === null) return "descent (dashed) stays with the flow";
   return `descent (dashed) parts from the flow at t = ${short(store.over.parted)}`;
 };
+export const about = () => [
+  "The training loss over time, with the phases of learning: the neurons align while the loss does not move, a group grows "
+  + "and the loss falls, the network stays at a saddle (plateau), and at last converges. The time axis is the one chosen below:"
+  + " by default equal steps show equal change.", [["curve", "loss of the run"], ["dash", "loss of descent"], ["gold", "now"]]];
 export const action = { text: () => (isLog() ? "linear" : "log"), does: () => { store.logLoss = !isLog(); } };
 
 export const PHASE = {
@@ -71,7 +75,7 @@ function still(sheet) {
     if (over.parted !== null && over.parted > 0) {
       const x = b.px(run.pos(clock, run.indexOfLog(Math.log(over.parted))));
       sheet.line(x, b.top, x, b.bottom, colours.plus, 1.4, [2, 3]);
-      sheet.text("parted", x + 4, b.top + 3, { base: "top", colour: colours.plus, scale: 0.86 });
+      sheet.text("outputs part here", x + 4, b.top + 3, { base: "top", colour: colours.plus, scale: 0.86 });
     }
   }
   const xs = [], ys = [];

@@ -6,9 +6,18 @@ import { store } from "../store.js";
 
 export const id = "neurons", title = "Neurons";
 export const hint = () => {
+  if (store.run?.kind === "single") return "w in the plane of w and w*, distance by log ‖w‖";
   if (store.run?.d > 2) return "projected on the plane of the class sums";
   return store.run?.bias ? "direction of (w, b), distance by log ‖w‖" : "direction of w, distance by log ‖w‖";
 };
+export const about = () => (store.run?.kind === "single"
+  ? ["The neuron w as an arrow tip in the plane of w and the target w* (gold, to the right): its angle as it is, its distance "
+    + "from the centre by the logarithm of its norm.", [["plus", "the neuron"], ["gold", "the target w*"]]]
+  : ["Each mark is one neuron: the direction in which w points as it is, the distance from the centre by the logarithm of its "
+    + "norm. A dashed line is the boundary at which a data point switches on or off; triangles outside are the data. Neurons "
+    + "are drawn to the gold lines, the extremal directions, while they are small.", LEGEND]);
+export const LEGEND = [["plus", "a > 0"], ["minus", "a < 0"], ["dead", "dead: active on no point"], ["sliding", "sliding on a boundary"],
+  ["gold", "extremal direction"], ["ghost", "descent at the same time"]];
 const INNER = 0.3; // where the smallest neurons are: directions must show from the start
 let xs = new Float32Array(0), ys = new Float32Array(0), r = 4;
 
@@ -21,7 +30,8 @@ export function draw(sheet) {
   const { run } = store;
   const { w, h, ctx } = sheet, cx = w / 2, cy = h / 2, R = Math.min(w, h) / 2 - type.size * 1.9;
   if (R < 30) return;
-  sheet.layer("back", `${run.key}${run.seconds}${colours.key}${store.radius}${store.datum}`, (s) => back(s, run, cx, cy, R));
+  sheet.layer("back", `${run.key}${run.seconds}${colours.key}${store.radius}${store.datum}${store.group === "aims"}`, (s) => back(s, run,
+    cx, cy, R));
   const now = run.at(store.index), { m } = run;
   if (xs.length !== m) { xs = new Float32Array(m); ys = new Float32Array(m); }
   r = Math.max(2, Math.min(type.size * 0.4, R / Math.sqrt(m) / 2.6));
@@ -37,15 +47,36 @@ export function draw(sheet) {
   ctx.lineWidth = 1.2; ctx.strokeStyle = colours.dead; ctx.beginPath();
   for (const j of dead) { ctx.moveTo(xs[j] + r * 0.8, ys[j]); ctx.arc(xs[j], ys[j], r * 0.8, 0, 2 * Math.PI); }
   ctx.stroke();
-  sheet.dots(xs, ys, r + 2.5, held, colours.gold);
-  sheet.dots(xs, ys, r, minus, fade(colours.minus, 0.85));
-  sheet.dots(xs, ys, r, plus, fade(colours.plus, 0.85));
+  sheet.dots(xs, ys, r + 3, held, colours.gold);
+  const member = group(run), strong = (list) => (member ? list.filter((j) => member(j)) : list);
+  if (member) {
+    sheet.diamonds(xs, ys, r, minus.filter((j) => !member(j)), fade(colours.minus, 0.18));
+    sheet.dots(xs, ys, r, plus.filter((j) => !member(j)), fade(colours.plus, 0.18));
+  }
+  sheet.diamonds(xs, ys, r, strong(minus), fade(colours.minus, 0.88));
+  sheet.dots(xs, ys, r, strong(plus), fade(colours.plus, 0.88));
+  if (member) for (let j = 0; j < m; j++) if (member(j)) sheet.dot(xs[j], ys[j], r + 3, null, colours.ink, 1.4);
   if (store.hover >= 0) sheet.dot(xs[store.hover], ys[store.hover], r + 4, null, colours.ink, 2.5);
+}
+
+// The neurons that a story speaks of: by sign, dead, sliding, or those that grew in a phase of growth.
+export function group(run) {
+  if (!store.group) return null;
+  const [kind, which] = store.group.split(":"), now = run.now;
+  if (kind === "plus") return (j) => now.sign[j] > 0 && !now.dead[j];
+  if (kind === "minus") return (j) => now.sign[j] < 0 && !now.dead[j];
+  if (kind === "dead") return (j) => now.dead[j] === 1;
+  if (kind === "sliding") return (j) => now.slid[j] > 0;
+  if (kind === "grew") {
+    const found = new Set(store.phases.filter((p) => p.kind === "growth")[Number(which) || 0]?.neurons ?? []);
+    return found.size ? (j) => found.has(j) : null;
+  }
+  return null;
 }
 
 function back(sheet, run, cx, cy, R) {
   const { ctx } = sheet;
-  for (let i = 0; i < run.n && run.d === 2 && run.n <= 24; i++) {
+  for (let i = 0; i < run.n && run.d === 2 && run.n <= 24 && run.kind !== "single"; i++) {
     const x = run.xy[2 * i], y = run.xy[2 * i + 1], s = Math.hypot(x, y);
     if (!s) continue;
     const lit = store.datum === i;
@@ -64,12 +95,17 @@ function back(sheet, run, cx, cy, R) {
   for (const aim of run.aims) {
     const [x, y] = aim.direction, s = Math.hypot(x, y);
     if (s < 0.2) continue;
-    sheet.line(cx, cy, cx + (R * x) / s, cy - (R * y) / s, fade(colours.gold, 0.8), 1.6);
+    sheet.line(cx, cy, cx + (R * x) / s, cy - (R * y) / s, fade(colours.gold, store.group === "aims" ? 1 : 0.8),
+      store.group === "aims" ? 4 : 1.6);
+  }
+  if (run.kind === "single") {
+    sheet.text("w*", cx + R + 5, cy, { base: "middle", colour: colours.theory, math: true, scale: 1.1 });
+    return;
   }
   for (let i = 0; i < run.n; i++) {
     const x = run.xy[2 * i], y = run.xy[2 * i + 1], s = Math.hypot(x, y);
     if (!s || run.n > 60) continue;
-    mark(ctx, cx + ((R + 7) * x) / s, cy - ((R + 7) * y) / s, Math.atan2(-y, x), signColour(run.y[i]));
+    mark(ctx, cx + ((R + 7) * x) / s, cy - ((R + 7) * y) / s, Math.atan2(-y, x), run.y[i]);
   }
   if (run.n <= 12) labels(sheet, run, cx, cy, R + type.size * 1.4);
 }
@@ -90,15 +126,16 @@ function labels(sheet, run, cx, cy, R) {
   }
 }
 
-function mark(ctx, x, y, angle, colour) {
-  ctx.fillStyle = colour;
+// A triangle for a data point, filled for a positive label.
+function mark(ctx, x, y, angle, label) {
+  ctx.fillStyle = ctx.strokeStyle = signColour(label); ctx.lineWidth = 1.6;
   ctx.beginPath();
   for (let k = 0; k < 3; k++) {
     const a = angle + Math.PI + (k * 2 * Math.PI) / 3;
     k ? ctx.lineTo(x + 5 * Math.cos(a), y + 5 * Math.sin(a)) : ctx.moveTo(x + 5 * Math.cos(a), y + 5 * Math.sin(a));
   }
   ctx.closePath();
-  ctx.fill();
+  if (label > 0) ctx.fill(); else ctx.stroke();
 }
 
 // The last stretch of every path.

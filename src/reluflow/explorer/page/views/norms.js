@@ -5,6 +5,10 @@ import { store } from "../store.js";
 
 export const id = "norms", title = "Norms and cosines", wide = true;
 export const hint = () => "log ‖w‖, and cosine with the nearest extremal direction";
+export const fits = (run) => run.kind !== "single";
+export const about = () => [
+  "Above: the logarithm of the norm of every neuron; a straight line is growth at a constant rate. Below: the cosine of the "
+  + "angle with the nearest extremal direction; 1 is aligned.", [["plus", "a > 0"], ["minus", "a < 0, dashed"]]];
 const LINES = 150; // drawn of many neurons; the one pointed at always is
 
 function boxes(sheet) {
@@ -37,6 +41,7 @@ function still(sheet) {
 function strand(sheet, run, [norm, cosine], j, colour, width) {
   const { ctx } = sheet, pos = run.clocks[store.clock];
   ctx.strokeStyle = colour; ctx.lineWidth = width;
+  ctx.setLineDash(run.sign[j] < 0 ? [5, 3] : []);
   for (const [b, values] of [[norm, run.log_w], [cosine, run.cosine]]) {
     ctx.beginPath();
     let last = -10;
@@ -49,6 +54,7 @@ function strand(sheet, run, [norm, cosine], j, colour, width) {
     }
     ctx.stroke();
   }
+  ctx.setLineDash([]);
 }
 
 export function pick(x, y, sheet) {

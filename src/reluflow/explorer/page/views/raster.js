@@ -5,6 +5,11 @@ import { store } from "../store.js";
 
 export const id = "raster", title = "Activation raster";
 export const hint = () => "a line per neuron and point";
+export const fits = (run) => run.kind !== "single";
+export const about = () => [
+  "A row for every neuron and point, time to the right: filled while the neuron is active on the point, gold while it slides "
+  + "along the point's boundary. Neurons with a > 0 are above those with a < 0.",
+  [["plus", "active, a > 0"], ["minus", "active, a < 0"], ["gold", "sliding"]]];
 let order = [], made = "";
 
 const frame = (sheet) => new Box(sheet, { left: type.size * 3.4, right: type.size * 0.9, top: type.size * 0.4,

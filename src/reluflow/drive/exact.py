@@ -1,0 +1,407 @@
+"""Gradient flow: the driver that runs the kernels in bursts and keeps what they return.
+
+Bursts are short, so that Ctrl-C, limits and progress are seen at once; a run is a list of checkpoints from which any
+moment is replayed, always to the same bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.drive.loop import Done
+from reluflow.drive.recorder import Costs, States, Tape
+from reluflow.engine import coupled, implicit, layout, rare, windows
+from reluflow.engine.field import BLAS_ABOVE
+from reluflow.engine.pack import Coordinates, Units, pack, units_of
+from reluflow.engine.tracer import Window
+from reluflow.methods import Flow, Limits, Save
+from reluflow.outcome import Outcome
+from reluflow.problem import Problem
+
+# Squared sizes: a jump ends when a neuron's reaches ACTIVE (its neglected output then costs about 5 ACTIVE in time),
+# and neurons below PASSIVE are the ones it moves.
+ACTIVE = 1e-13
+PASSIVE = 1e-10
+DRIFT = 1e-9  # change of the outputs that resting neurons may make during one jump
+WAYPOINTS = 24  # frames kept inside a jump
+EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
+
+
+class Machine:
+    """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills."""
+
+    def __init__(self, problem: Problem, rtol: float, end: float, rest: float = 0.0, units: Units | None = None):
+        if problem.data.n > EXACT_MOST:
+            raise ValueError(
+                f"Exact events must have at most {EXACT_MOST} data, got {problem.data.n}: they keep the inner products "
+                "of all pairs, 1 GiB at that number. Use `rf.SteppedFlow(rtol=1e-4)`, or fewer data."
+            )
+        self.units = units_of(problem) if units is None else units
+        self.made_from = (problem, Flow(rtol=rtol), end, rest, self.units)
+        self.pk, self.coords, self.start = pack(problem, self.units)
+        self.m, self.r = self.start.q.shape
+        self.big, self.n = self.pk.e.shape[0], self.pk.alpha.size
+        self.size = self.m * (self.r + 2) + 1
+        self.st = layout.new_state(self.start, self.big)
+        self.run = layout.record(layout.RUN)
+        self.run.end, self.run.rtol, self.run.rest, self.run.nearest = end, rtol, rest, 1.0
+        self.run.stride = 1
+        self.run.passive = 0.5 * np.log(PASSIVE)
+        self.tailed = problem.tailed
+        self.top = float(np.max(np.abs(self.pk.alpha), initial=1e-300))
+        self.c_stop = 0.5 * np.log(ACTIVE)
+        self.drifts = False  # whether the last horizon was that of drift
+        self.row_bytes = 8 * (self.size + 2) + self.m * self.big
+        self.first, self.jumps = 1, 0
+        self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
+        self.rows = int(np.clip(4e6 / (8 * (self.size + self.m * self.big)), 8, 256))
+        cells = self.m * self.big
+        self.checkpoints = layout.Checkpoints(
+            np.empty((self.rows, 2)), np.empty((self.rows, self.size)), np.empty((self.rows, cells), np.int64)
+        )
+        few = min(self.rows, 64)
+        self.saved = layout.Frames(
+            np.empty(0), np.empty(few), np.empty((few, self.size)), np.empty((few, cells), np.int64)
+        )
+        stiff = problem.train == "both" and self.n <= implicit.MOST
+        work = layout.new_work(self.m, self.r, self.big, self.n)
+        self.scratch = layout.new_scratch(work, implicit.stiff(self.n if stiff else 0, self.size), self.size)
+        self.mode: int | None = rare.START
+        empty = np.empty((0, 0))
+        self.looked = layout.Stored(np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
+        self.span = layout.record(layout.SPAN)
+        self.window: Window | None = None
+        if problem.train == "both" and self.m * self.big * self.r > BLAS_ABOVE:
+            self.window = windows.window(self.pk.gram, self.m, self.r, self.n, self.size)
+
+    @property
+    def work(self) -> layout.Work:
+        return self.scratch.work
+
+    # A run ----------------------------------------------------------------------------------------------------------
+
+    def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
+        """The state at t = 0, bits resolved, is the first checkpoint."""
+        status = self.burst(0)
+        self._add_now(tape)
+        return self._recorded(status, tape)
+
+    def advance(self, budget: int, tape: Tape) -> Outcome | None:
+        return self._recorded(self.burst(budget), tape)
+
+    def finish(self, tape: Tape, outcome: Outcome) -> None:
+        if not tape.marks:
+            self.burst(0)
+            self._add_now(tape)
+        self._write(tape)
+        if tape.checkpoints()[0].clock[-1] != self.run.clock:
+            self._add_now(tape, last=True)
+        # Neurons of one direction may let go one after another within a rounding of the clock: one checkpoint an
+        # instant, the last; the start stays.
+        keep = np.r_[np.diff(tape.checkpoints()[0].clock) > 0.0, True]
+        keep[0] = True
+        tape.select(np.flatnonzero(keep))
+
+    def done(self) -> Done:
+        steps, tried = int(self.run.n_steps), int(self.run.n_steps + self.run.n_rejected)
+        return Done(steps, tried, int(self.run.n_events), tried)
+
+    def progress(self) -> tuple[float | None, float]:
+        fraction, log_t = progress_of(self.run.clock, self.run.end, self.tailed)
+        return fraction, log_t - self.units.log_time
+
+    def costs(self) -> Costs:
+        run = self.run
+        regimes = {
+            "coupled": int(run.n_steps - run.n_windows),
+            "stiff": int(run.n_stiff),
+            "windows": int(run.n_windows),
+            "jumps": self.jumps,
+            "jump_events": int(run.n_jump_events),
+            "neglected": self.neglected,  # outputs left out while the drive was held constant, at most
+        }
+        place = (float(run.nearest_clock), int(run.nearest_neuron), int(run.nearest_surface))
+        nearest = float(run.nearest)
+        found = Costs(int(run.n_steps), int(run.n_rejected), int(run.n_fields), nearest, regimes)
+        return found._replace(place=place) if nearest < 1.0 else found
+
+    def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
+        """The reduced coordinates, and the end and rest that steps were clipped by."""
+        found = stored_flow(self.coords, self.run.end, self.run.rest)
+        return found | {"control/units": np.array([self.units.x0, self.units.y0, self.units.b0])}
+
+    def _recorded(self, status: int, tape: Tape) -> Outcome | None:
+        self._write(tape)
+        return self._leap(tape) if status == layout.QUIET else STATUS.get(status)
+
+    def _write(self, tape: Tape) -> None:
+        """Moves what a burst wrote to the tape."""
+        used = int(self.run.checkpoints_used)
+        if used:
+            clock, y, code = (a[:used].copy() for a in self.checkpoints)
+            tape.keep(States(clock[:, 0].copy(), y, code.astype(np.int8)), clock[:, 1].copy(), self._thinned)
+        if self.run.log_used:
+            tape.events.append(self.work.log[: self.run.log_used].copy())
+        self.run.checkpoints_used = self.run.log_used = 0
+
+    def _add_now(self, tape: Tape, last: bool = False) -> None:
+        """The present state as one more checkpoint."""
+        now = States(
+            np.array([self.run.clock]),
+            self.st.y[None].copy(),
+            self.st.code.reshape(1, -1).astype(np.int8),
+        )
+        tape.keep(now, np.array([self.run.step]), self._thinned, last)
+
+    def _thinned(self, newest_dropped: bool, newest: float) -> None:
+        # Ticks since the newest go on counting: where a burst ended, which is a matter of wall time, must not show.
+        self.run.tick += newest_dropped * self.run.stride
+        self.run.stride = min(2 * int(self.run.stride), 2**60)
+
+    def _leap(self, tape: Tape) -> Outcome | None:
+        """One jump over a phase in which the outputs stand still; an outcome if nothing would ever happen again."""
+        self.jumps += 1
+        t0, t1 = self.time(), self.horizon()
+        if not np.isfinite(t1):
+            return Outcome.STATIONARY
+        if t1 <= t0 * (1 + 1e-15):
+            # Nothing to gain: integrate for a while before trying again.
+            self.run.wait = 50
+            return None
+        # Frames where something is to be seen: early, when neurons turn, and evenly.
+        inside = t0 + (t1 - t0) * np.union1d(
+            np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:]
+        )
+        before = self.small()
+        for t in inside[:-1].tolist() + [t1]:
+            rows = self.jump_to(t)
+            if len(rows):
+                tape.events.append(rows)
+            self._add_now(tape)
+        # |f - f_frozen| <= max |x| (sum of e^{2c} over the neurons that moved + what the others may drift).
+        drift = self.run.speed * (t1 - t0)
+        if self.drifts:
+            # Neurons that drift were left where they are: without some steps the next jump would be the same.
+            self.run.wait = 8
+        self.neglected += float(self.top * (np.sum(np.maximum(before, self.small())) + drift))
+        return None
+
+    # Any moment -----------------------------------------------------------------------------------------------------
+
+    def restore(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
+        """Puts a checkpoint back."""
+        self.st.y[:] = y
+        self.st.code[:] = code.reshape(self.m, self.big)
+        self.st.sign[:] = np.where(layout.parts(y, self.m)[1] >= 0, 1.0, -1.0)
+        self.run.clock, self.run.step = clock, resume
+        self.mode = rare.RESTORE
+        # What a replay gives must not depend on what was replayed before it.
+        self.work.probe[:] = 1.0 / np.sqrt(max(self.n, 1))
+        self.run.wait = self.run.origin = self.run.checked = self.run.patience = 0
+
+    def look(
+        self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Outputs (rows, n), log loss (rows,) and, when asked for, surface bits (rows, m, S) of stored states."""
+        rows = len(clock)
+        f, logs = np.empty((rows, self.n)), np.empty(rows)
+        out = np.empty((rows if bits else 0, self.m * self.big))
+        self.looked = layout.Stored(clock, y, np.ascontiguousarray(code, dtype=np.int64), f, logs, out)
+        self._rare(rare.LOOK)
+        if self.units.y0 != 1.0:
+            f *= self.units.y0
+            logs += 2.0 * np.log(self.units.y0)
+        return f, logs, out.reshape(len(out), self.m, self.big)
+
+    def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q (..., m, r), b (..., m) and c (..., m) of states, in the user's units."""
+        q, b, c, _ = layout.parts(y, self.m)
+        if self.units.first:
+            return q / self.units.weight, b * self.units.b0, c
+        return q, b, c - self.units.log_size
+
+    def energy(self, y: np.ndarray) -> np.ndarray:
+        """The energy dissipated, in the user's units."""
+        return y[..., -1] * self.units.y0 * self.units.y0
+
+    def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """States at ascending clock values, going on from the present state."""
+        if self.window is not None:
+            return self._frames_in_windows(wanted)
+        self.saved = self.saved._replace(wanted=np.ascontiguousarray(wanted))
+        self.run.next_frame = self.run.frames_used = 0
+        self.run.stride = 2**62
+        found = []
+        while True:
+            status = self.burst(4)  # few steps: a longer burst would run on past the last frame
+            used = int(self.run.frames_used)
+            found.append((self.saved.y[:used].copy(), self.saved.code[:used].astype(np.int8)))
+            self.run.frames_used = self.run.log_used = self.run.checkpoints_used = 0
+            if self.run.next_frame >= len(wanted):
+                break
+            if status == layout.QUIET:
+                found += self._frames_in_jump(wanted)
+                if self.run.next_frame >= len(wanted):
+                    break
+                continue
+            if status not in (layout.RUNNING, layout.FLUSH):
+                left = len(wanted) - int(self.run.next_frame)
+                found.append(
+                    (
+                        np.repeat(self.st.y[None], left, 0),
+                        np.repeat(self.st.code.reshape(1, -1), left, 0).astype(np.int8),
+                    )
+                )
+                break
+        return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
+
+    def _frames_in_windows(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same where stretches have no inside to look into: one run for each, all from the present state."""
+        start = self.run.clock, self.run.step, self.st.y.copy(), self.st.code.reshape(-1).copy()
+        end = self.run.end
+        self.run.stride = 2**60
+        y, code = np.empty((len(wanted), self.size)), np.empty((len(wanted), self.m * self.big), np.int8)
+        for k, clock in enumerate(wanted):
+            self.restore(*start)
+            self.run.end = clock
+            status = layout.RUNNING
+            while status in (layout.RUNNING, layout.FLUSH, layout.QUIET):
+                status = self.burst(8)
+                self.run.log_used = self.run.checkpoints_used = 0
+                if status == layout.QUIET:
+                    t1 = self.horizon()
+                    self.jump_to(t1)
+                    if t1 <= self.span.t0:
+                        self.run.wait = 50
+            y[k], code[k] = self.st.y, self.st.code.reshape(-1)
+        self.run.end = end
+        return y, code
+
+    def _frames_in_jump(self, wanted: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The wanted frames inside the jump that starts now, and the jump itself."""
+        t1 = self.horizon()
+        clock_end = np.log1p(t1) if self.tailed else t1
+        found = []
+        start = self.run.clock, self.run.step, self.st.y.copy(), self.st.code.reshape(-1).copy()
+        first = int(self.run.next_frame)
+        for k in range(first, len(wanted)):
+            if wanted[k] >= clock_end:
+                break
+            self.jump_to(self._time_of(wanted[k]))
+            found.append((self.st.y[None].copy(), self.st.code.reshape(1, -1).astype(np.int8)))
+            self.run.next_frame += 1
+        if found and self.run.next_frame < len(wanted):
+            # The jump itself is made in one go, as in the run.
+            self.restore(*start)
+            self.burst(0)
+        self.jump_to(t1)
+        if t1 <= self.span.t0:
+            self.run.wait = 50
+        return found
+
+    def small(self) -> np.ndarray:
+        """e^{2c} of the passive neurons, 0 for the others."""
+        _, _, c, _ = layout.parts(self.st.y, self.m)
+        return np.where((c < self.run.passive) & (self.st.dead == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0)
+
+    def time(self) -> float:
+        return self._time_of(self.run.clock)
+
+    def _time_of(self, clock: float) -> float:
+        # Jumps happen early; times beyond float64 only ever bound them.
+        return float(np.expm1(min(clock, 700.0)) if self.tailed else clock)
+
+    def set_time(self, t: float, end: float) -> None:
+        """Sets the clock to time t; exactly to `end` when t is the end."""
+        clock = np.log1p(t) if self.tailed else t
+        self.run.clock = min(clock, end)
+
+    def horizon(self) -> float:
+        """Until when the drive may be held constant: the first passive neuron that becomes active, the end, or
+        drift."""
+        t0, t_end = self.time(), self._time_of(self.run.end)
+        speed = self.run.speed
+        pace = 1.0 + t0 if self.tailed else 1.0  # of t against the clock
+        t_drift = t0 + DRIFT * pace / speed if speed > 0.0 else np.inf
+        self.span.t0, self.span.t1 = t0, min(t_end, t_drift)
+        self.span.c_stop, self.span.c_passive = self.c_stop, self.run.passive
+        t1 = self._jump(-1)
+        self.drifts = t1 == t_drift
+        return t1
+
+    def jump_to(self, t: float) -> np.ndarray:
+        """Moves the passive neurons to time t under the drive of the last `horizon`; returns the events, in order
+        of time."""
+        self.span.t0, self.span.t1 = self.time(), t
+        rows = [np.empty((0, 5))]
+        self.span.next = 0
+        while self.span.next < self.m:
+            before = int(self.span.next)
+            self._jump(before)
+            used = int(self.run.log_used)
+            rows.append(self.work.log[:used].copy())
+            self.run.log_used = 0
+            if self.span.next == before and used == 0:
+                longer = np.empty((2 * len(self.work.log), 5))
+                self.scratch = self.scratch._replace(work=self.work._replace(log=longer))
+        self.set_time(t, self.run.end)
+        found = np.concatenate(rows)
+        return found[np.argsort(found[:, 0], kind="stable")]
+
+    def _jump(self, first: int) -> float:
+        self.span.next = first
+        return self._rare(rare.JUMP)
+
+    def _rare(self, mode: int) -> float:
+        return rare.handle(mode, self.pk, self.st, self.run, self.scratch, self.span, self.looked)
+
+    def burst(self, budget: int) -> int:
+        """Up to `budget` steps; returns a status of `layout`."""
+        if self.mode is not None:
+            self._rare(self.mode)
+            self.mode = None
+        while True:
+            if self.window is not None:
+                status = self._windows(budget)
+                if status in (layout.RUNNING, layout.FLUSH):
+                    self.run.n_fields -= 1
+                if status != windows.SHORT:
+                    return status
+                budget = 1
+            status = coupled.burst(self.pk, self.st, self.run, self.scratch, budget, self.saved, self.checkpoints)
+            if status in (layout.RUNNING, layout.FLUSH):
+                # The next burst evaluates the field where this one stopped once more: that is not counted.
+                self.run.n_fields -= 1
+            if status != layout.ORIGIN:
+                return status
+            self._rare(rare.AT_ORIGIN)
+
+    def _windows(self, budget: int) -> int:
+        return windows.advance(self.pk, self.st, self.run, self.work, self.window, budget, self.checkpoints)
+
+
+STATUS = {
+    layout.REACHED: Outcome.REACHED,
+    layout.STATIONARY: Outcome.STATIONARY,
+    layout.STALLED: Outcome.STALLED,
+    layout.NOT_FINITE: Outcome.NOT_FINITE,
+    layout.STORM: Outcome.STORM,
+    layout.CANCELLED: Outcome.CANCELLED,
+}
+
+
+def progress_of(clock: float, end: float, tailed: bool) -> tuple[float | None, float]:
+    """The fraction done, None without an end, and log t."""
+    with np.errstate(divide="ignore"):
+        log_t = float(clock + np.log(-np.expm1(-clock))) if tailed else float(np.log(clock))
+    return (float(clock / end) if np.isfinite(end) else None), log_t
+
+
+def stored_flow(coords: Coordinates, end: float, rest: float) -> dict[str, np.ndarray]:
+    """What a file needs to take a flow up again."""
+    found = {
+        "control/end": np.array([end, rest]),
+        "coordinates/basis": coords.basis,
+        "coordinates/kept": coords.kept,
+    }
+    return found if coords.perp is None else found | {"coordinates/perp": coords.perp}

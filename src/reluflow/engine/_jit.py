@@ -1,0 +1,106 @@
+"""How every kernel is compiled: NaN and infinity kept, sums free to be reordered for SIMD, entries cached on disk.
+
+    entry     what Python calls; stored on disk with everything it calls inside
+    inner     what only kernels call; a call from Python crashes
+    making    an inner function that makes arrays, so that references to them are counted; elsewhere they are not, which
+              would take as long as the arithmetic
+    glue      pasted into its caller, before types are known
+
+With a version of numba this was tested with (`TESTED`), inner functions are compiled by `_parts`, which halves the time
+a first run waits. With any other version, or with RELUFLOW_JIT=plain in the environment, all of them are ordinary
+`numba.njit` functions: slower to compile, the same results.
+
+Numba keeps a compiled entry until its own file changes, although code of other files is compiled into it. So whatever
+lies in the folder that numba chose for an entry is deleted when any source of the kernels has changed since, and an
+entry is stored with a digest of the sources that it was compiled from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+
+# Room between small arrays. A vectorised loop first looks whether what it writes starts close behind what it reads, and
+# takes the scalar way if so, which rounds differently: two arrays must never be neighbours by chance.
+APART = 64
+
+TESTED = (0, 61), (0, 69)  # versions of numba: from, and below
+OPTIONS: dict[str, Any] = dict(error_model="numpy", nogil=True, fastmath={"contract"})
+
+
+class Decorators(NamedTuple):
+    """How the four kinds of functions are compiled."""
+
+    entry: Callable
+    inner: Callable
+    making: Callable
+    glue: Callable
+
+
+def decorators(version: str) -> Decorators:
+    """The decorators for a version of numba: see the head of this file."""
+    glue = numba.njit(inline="always", **OPTIONS)
+    if not tested(version):
+        plain = numba.njit(**OPTIONS)
+        return Decorators(numba.njit(cache=True, **OPTIONS), plain, plain, glue)
+    from reluflow.engine._parts import EntryCompiler, PartCompiler
+
+    part = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=PartCompiler, **OPTIONS)
+    return Decorators(
+        numba.njit(cache=True, pipeline_class=EntryCompiler, _nrt=False, **OPTIONS),
+        numba.njit(_nrt=False, **part),
+        numba.njit(_nrt=True, **part),
+        glue,
+    )
+
+
+def tested(version: str) -> bool:
+    """Whether `_parts` was tested with this version of numba, and is wanted."""
+    found = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    return TESTED[0] <= found < TESTED[1] and os.environ.get("RELUFLOW_JIT") != "plain"
+
+
+_decorators = decorators(numba.__version__)
+inner, making, glue = _decorators[1:]
+
+
+def entry(function: Callable) -> Callable:
+    """Compiles an entry, and deletes what was compiled from other sources."""
+    compiled = _decorators.entry(function)
+    if hasattr(compiled, "stats"):  # not when compilation is switched off
+        forget_stale(Path(compiled.stats.cache_path))
+        if tested(numba.__version__):
+            from reluflow.engine._parts import stamp
+
+            # A process that compiles older sources may be about to store them.
+            stamp(compiled, sources())
+    return compiled
+
+
+@cache
+def sources() -> str:
+    """A digest of all that kernels are made from."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256(os.environ.get("RELUFLOW_JIT", "").encode())
+    for path in (*sorted(here.glob("*.py")), here.parent / "losses.py"):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def forget_stale(folder: Path) -> None:
+    """Deletes what numba keeps in `folder` if it was compiled from other sources than the present ones."""
+    note = folder / "kernels.stamp"
+    with contextlib.suppress(OSError):
+        if note.exists() and note.read_text() == sources():
+            return
+        for old in (*folder.glob("*.nbi"), *folder.glob("*.nbc")):
+            old.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        note.write_text(sources())

@@ -1,0 +1,70 @@
+"""How numba is made to compile inner functions once instead of twice. The only module that uses numba's internals.
+
+Numba optimises a function together with all it calls and turns both into machine code, then does so again for whatever
+calls it. Here an inner function (a `Part`) stays as numba first writes it down, and only entries are optimised and
+emitted, which halves the time they take to compile. What is computed is the same.
+
+    Part            a code library that is linked into its callers and never optimised, emitted or called by itself
+    PartCompiler    compiles an inner function into a Part
+    EntryCompiler   compiles an entry as numba does, tells the user once, and stops the garbage collector meanwhile
+    stamp           makes numba keep an entry for as long as a text stays the same, rather than its own file
+
+`_jit` imports this module only for versions of numba it was tested with.
+"""
+
+import gc
+import logging
+
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+
+TOLD = "reluflow compiles its kernels, once on this machine: half a minute to a minute."
+
+
+class Part(JITCodeLibrary):
+    """Code that entries take in. It never runs by itself, so it has no address and no environment."""
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name):
+        return 0
+
+    @property
+    def codegen(self):
+        return self  # the caller wants to `set_env`
+
+    def set_env(self, env_name, env):
+        pass
+
+
+class PartCompiler(Compiler):
+    def compile_extra(self, func):
+        self.state.library = Part(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)
+
+
+class EntryCompiler(Compiler):
+    told = False
+
+    def compile_extra(self, func):
+        """Logs once that compiling takes a while. Without the collector of cycles: most objects are kept."""
+        if not EntryCompiler.told:
+            EntryCompiler.told = True
+            logging.getLogger("reluflow").warning(TOLD)
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(func)
+        finally:
+            if collecting:
+                gc.enable()
+
+
+def stamp(compiled, text: str) -> None:
+    """What numba has on disk for an entry is of use only if it was stored with the same text."""
+    compiled._cache._cache_file._source_stamp = text

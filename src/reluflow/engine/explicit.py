@@ -1,0 +1,238 @@
+"""One step of all neurons with bits frozen: order 8, or implicit where that is stiff; its error; what lies inside it.
+
+Errors are measured per neuron on (q, b, c), so relative to its own scale, and on the outputs.
+"""
+
+import numpy as np
+
+from reluflow.engine import implicit, surfaces
+from reluflow.engine._jit import inner
+from reluflow.engine.field import SLID, copy, field, fill
+from reluflow.engine.layout import row, weights
+from reluflow.engine.loss import tailed
+from reluflow.engine.tableau import DENSE, E3, E5, STAGES, A, C
+
+
+@inner
+def clock_shift(problem, clock):
+    """The s of `field`: the clock itself for exponential tails, 0 for other losses, whose clock is t."""
+    return clock if tailed(problem.loss) else 0.0
+
+
+@inner
+def velocity(problem, state, y, clock, out, work):
+    """`out` = the velocity at y with respect to the clock; returns G."""
+    return field(problem, state, y, clock_shift(problem, clock), out, work)
+
+
+@inner
+def settle(problem, state, y):
+    """Puts a state back on what it must satisfy: held surfaces, the invariant a^2 - |w|^2, |q|^2 + b^2 = 2."""
+    m = state.sign.size
+    r = problem.e.shape[1]
+    weight, log_size = weights(y, m)
+    for j in range(m):
+        if state.dead[j] != 0:
+            continue
+        surfaces.project(problem, state, y, j)
+        if problem.first == 1:
+            continue
+        b = weight[j]
+        if state.delta_sign[j] != 0.0:
+            c = log_size[j]
+            ratio = 0.5 * state.delta_sign[j] * np.exp(state.delta_log[j] - 2.0 * c)
+            if abs(b * b - 1.0) < 0.5:
+                b = np.sign(b) * np.sqrt(max(0.0, 1.0 + ratio))
+                weight[j] = b
+            else:
+                log_size[j] = 0.5 * (state.delta_log[j] - np.log(2.0 * abs(b * b - 1.0)))
+        q = row(y, j, r)
+        size = 0.0
+        for i in range(r):
+            size += q[i] * q[i]
+        if size > 0.0:
+            factor = np.sqrt(max(0.0, 2.0 - b * b) / size)
+            for i in range(r):
+                q[i] *= factor
+
+
+@inner
+def stages(problem, state, scratch, clock, h, to, watched):
+    """The step of size h from the present state, given K[0]: fills K[1:12] and `to`, settled.
+
+    `watched`: work.held gets the release margins of the held surfaces at the stages.
+    """
+    y, K = state.y, scratch.K
+    size = y.size
+    for a in range(1, STAGES + 1):
+        copy(to, y)
+        for b in range(a):
+            w = h * A[a, b]
+            if w != 0.0:
+                for i in range(size):
+                    to[i] += w * K[b, i]
+        if a < STAGES:
+            velocity(problem, state, to, clock + C[a] * h, K[a], scratch.work)
+            if watched and a < STAGES - 1:
+                surfaces.margins(problem, state, scratch.work, scratch.at_x)
+                surfaces.watch(state, scratch.at_x, scratch.work.held[a])
+    settle(problem, state, to)
+
+
+@inner
+def error(problem, state, run, scratch, h):
+    """The step's error over its tolerance: the worst neuron, the energy, and the outputs where these may cancel."""
+    m = state.sign.size
+    r = problem.e.shape[1]
+    K, e5, e3, work = scratch.K, scratch.e5, scratch.e3, scratch.work
+    size = state.y.size
+    for i in range(size):
+        a5 = 0.0
+        a3 = 0.0
+        for p in range(STAGES):
+            a5 += E5[p] * K[p, i]
+            a3 += E3[p] * K[p, i]
+        e5[i] = h * a5
+        e3[i] = h * a3
+    b, _ = weights(state.y, m)
+    b5, c5 = weights(e5, m)
+    b3, c3 = weights(e3, m)
+    worst = 0.0
+    loud = 0.0
+    for j in range(m):
+        if state.dead[j] != 0:
+            continue
+        s5 = 0.0
+        s3 = 0.0
+        norm = 0.0
+        q, v, q5, q3 = row(state.y, j, r), row(K[0], j, r), row(e5, j, r), row(e3, j, r)
+        unit = 1.0
+        if problem.first == 1:
+            # Relative to |q|, whose square may underflow.
+            unit = 0.0
+            for i in range(r):
+                unit = max(unit, max(abs(q[i]), abs(q[i] + h * v[i])))
+            unit = unit if unit > 0.0 else 1.0
+        for i in range(r):
+            s5 += (q5[i] / unit) ** 2
+            s3 += (q3[i] / unit) ** 2
+            norm += (max(abs(q[i]), abs(q[i] + h * v[i])) / unit) ** 2
+        amp = abs(b[j]) * work.e2c[j] * unit * np.sqrt(norm)
+        if problem.first == 1:
+            s5 /= max(norm, 1e-300)
+            s3 /= max(norm, 1e-300)
+        else:
+            s5 += b5[j] ** 2 + c5[j] ** 2
+            s3 += b3[j] ** 2 + c3[j] ** 2
+        loud += amp
+        # Tested here because max() would drop a NaN.
+        if not np.isfinite(s5 + s3):
+            return np.inf
+        if s5 > 0.0:
+            worst = max(worst, s5 / np.sqrt(s5 + 0.01 * s3))
+    last = size - 1
+    if e5[last] != 0.0 and run.loss0 > 0.0:
+        worst = max(worst, (e5[last] ** 2 / np.sqrt(e5[last] ** 2 + 0.01 * e3[last] ** 2)) / run.loss0)
+    top = 0.0
+    for i in range(problem.alpha.size):
+        top = max(top, abs(problem.alpha[i]))
+    if loud * top > 2.0:
+        worst = max(worst, output_error(problem, state, run, e5, work))
+    return worst / run.rtol
+
+
+@inner
+def output_error(problem, state, run, e5, work):
+    """Effect of the state error e5 on the outputs, relative to max(1, |f|), linearised at the last work.u.
+
+    Below the rounding of an output's own terms nothing can be asked of it.
+    """
+    m, big = state.bits.shape
+    r = problem.e.shape[1]
+    weight, _ = weights(state.y, m)
+    b5, c5 = weights(e5, m)
+    acc, size = work.acc, work.probe_jump
+    for k in range(big):
+        acc[0, k] = 0.0
+        acc[1, k] = 0.0
+        size[k] = 0.0
+    for j in range(m):
+        if state.dead[j] != 0:
+            continue
+        b, e2c = weight[j], work.e2c[j]
+        if e2c < 1e-16:
+            continue
+        db, dc, dq = b5[j], c5[j], row(e5, j, r)
+        for k in range(big):
+            if (state.code[j, k] & 3) >= SLID:
+                continue
+            du = 0.0
+            for i in range(r):
+                du += dq[i] * problem.e[k, i]
+            change = e2c * (b * du + work.u[j, k] * (db + 2.0 * b * dc))
+            acc[0, k] += state.bits[j, k] * change
+            acc[1, k] += change
+            size[k] += e2c * abs(b * work.u[j, k])
+    worst = 0.0
+    for i in range(problem.alpha.size):
+        k = problem.surf[i]
+        a = problem.alpha[i]
+        df = a * acc[0, k] if a > 0 else a * ((1.0 + problem.slope) * acc[1, k] - acc[0, k])
+        floor = 1e-15 * abs(a) * size[k] / run.rtol
+        worst = max(worst, abs(df) / (max(1.0, abs(work.f[i])) + floor))
+    return worst
+
+
+@inner
+def offer(problem, state, run, scratch, h, shortest):
+    """An implicit step to y1: (its size, its error over tolerance), the size 0 if `shortest` is too long.
+
+    Expects work at the present state and K[0]; leaves K[1:6] and the error in e5.
+    """
+    e5, work = scratch.e5, scratch.work
+    implicit.columns(problem, state, state.y, clock_shift(problem, scratch.step.clock), scratch, implicit.STAGES)
+    while h > shortest:
+        done = implicit.stages(problem, state, run, scratch, h, scratch.y1)
+        run.n_fields += 4 * implicit.STAGES
+        err = np.inf
+        for again in range(2 if done else 0):
+            implicit.estimate(problem, state, scratch, h, again == 1)
+            err = max(implicit.largest(problem, state, e5), output_error(problem, state, run, e5, work))
+            if run.loss0 > 0.0:
+                err = max(err, abs(e5[e5.size - 1]) / run.loss0)
+            err /= run.rtol
+            if err <= 1.0:
+                settle(problem, state, scratch.y1)
+                return h, err
+        h *= max(0.2, 0.9 * err ** (-1.0 / implicit.ORDER)) if np.isfinite(err) else 0.25
+    return 0.0, 0.0
+
+
+@inner
+def dense(problem, state, scratch):
+    """Coefficients P of the order-7 interpolant over the step just taken; expects K[12] = field(y1)."""
+    K, P, y1, tmp = scratch.K, scratch.P, scratch.y1, scratch.tmp
+    clock, h = scratch.step.clock, scratch.step.h
+    y = state.y
+    size = y.size
+    for a in range(13, 16):
+        copy(tmp, y)
+        for b in range(a):
+            w = h * A[a, b]
+            if w != 0.0:
+                for i in range(size):
+                    tmp[i] += w * K[b, i]
+        velocity(problem, state, tmp, clock + C[a] * h, K[a], scratch.work)
+    for i in range(size):
+        d = y1[i] - y[i]
+        P[0, i] = d
+        P[1, i] = h * K[0, i] - d
+        P[2, i] = 2.0 * d - h * (K[12, i] + K[0, i])
+    for p in range(4):
+        part = P[3 + p]
+        fill(part, 0.0)
+        for b in range(16):
+            w = h * DENSE[p, b]
+            if w != 0.0:
+                for i in range(size):
+                    part[i] += w * K[b, i]

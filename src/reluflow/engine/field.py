@@ -1,0 +1,408 @@
+"""The drive of the data and the velocity it gives every neuron.
+
+    f_i = sum_j a_j m_ji <w_j, x_i>      g_i = -dL/df_i      D_j = sum_i m_ji g_i x_i,   h = <D_j, q_j>
+    q' = b (D - h q),   b' = h (1 - b^2),   c' = b h         (first layer only: q' = b D)
+
+On a surface k, x_i = alpha_i e_k: with m the bit of the surface, D = sum_k (m F_k + B_k) e_k, where F_k = sum_i
+|alpha_i| g_i is the jump and B_k = (1 + slope) sum_{alpha_i < 0} alpha_i g_i. Slid surfaces are projected out of D,
+which is what their bit achieves.
+
+The drive is kept as e^G g with max |g| of order 1 for losses with an exponential tail, and the clock s = log(1 + t)
+is used there: rates are multiplied by e^{G + s}. Without a tail G = 0 and the clock is t (s = 0 in the formula).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.engine import loss as losses
+from reluflow.engine._jit import APART, inner, making
+from reluflow.engine.layout import row, weights
+
+BLAS_ABOVE = 100_000
+
+# What a surface is to a neuron. FRESH is added after an event until the neuron has clearly left the surface.
+OFF, ON, SLID, PINNED, FRESH = 0, 1, 2, 3, 4
+ALIVE, DEAD, DORMANT = 0, 1, 2
+
+
+@inner
+def times(a, b, out):
+    """out = a b, four rows of b at a time: every number is summed in the same order on any machine and any number of
+    threads, which a library's product does not promise."""
+    n = b.shape[0]
+    for j in range(out.shape[0]):
+        to = out[j]
+        for l in range(to.size):
+            to[l] = 0.0
+        k = 0
+        while k + 4 <= n:
+            a0, a1, a2, a3 = a[j, k], a[j, k + 1], a[j, k + 2], a[j, k + 3]
+            b0, b1, b2, b3 = b[k], b[k + 1], b[k + 2], b[k + 3]
+            if a0 != 0.0 or a1 != 0.0 or a2 != 0.0 or a3 != 0.0:
+                for l in range(to.size):
+                    to[l] += a0 * b0[l] + a1 * b1[l] + a2 * b2[l] + a3 * b3[l]
+            k += 4
+        while k < n:
+            a0, b0 = a[j, k], b[k]
+            for l in range(to.size):
+                to[l] += a0 * b0[l]
+            k += 1
+
+
+@inner
+def fill(to, value):
+    """to[...] = value for a flat array, as a loop: array expressions are slow to compile."""
+    for i in range(to.size):
+        to[i] = value
+
+
+@inner
+def copy(to, source):
+    """to[...] = source for flat arrays."""
+    for i in range(to.size):
+        to[i] = source[i]
+
+
+@inner
+def copy_rows(to, source):
+    """to[...] = source for matrices."""
+    for i in range(to.shape[0]):
+        for k in range(to.shape[1]):
+            to[i, k] = source[i, k]
+
+
+@inner
+def outputs(problem, state, y, work):
+    """Fills work.u and work.f: the network on the data."""
+    m, big = state.bits.shape
+    r = problem.e.shape[1]
+    b, c = weights(y, m)
+    blas = m * big * r > BLAS_ABOVE
+    if blas:
+        times(y[: m * r].reshape(m, r), problem.et, work.u)
+    acc = work.acc
+    for k in range(big):
+        acc[0, k] = 0.0
+        acc[1, k] = 0.0
+    for j in range(m):
+        if state.dead[j] != 0:
+            work.e2c[j] = 0.0
+            continue
+        e2c = np.exp(2.0 * c[j])
+        work.e2c[j] = e2c
+        amp = e2c * b[j]
+        q = row(y, j, r)
+        for k in range(big):
+            if blas:
+                u = work.u[j, k]
+            else:
+                u = 0.0
+                for i in range(r):
+                    u += q[i] * problem.e[k, i]
+                work.u[j, k] = u
+            kind = state.code[j, k] & 3
+            if kind >= SLID:
+                continue
+            acc[0, k] += amp * state.bits[j, k] * u
+            acc[1, k] += amp * u
+    add_up(problem, acc, work.f)
+
+
+@inner
+def add_up(problem, acc, f):
+    """f_i from the sums over neurons of a m u (row 0) and a u (row 1) on each surface."""
+    for i in range(problem.alpha.size):
+        k = problem.surf[i]
+        if problem.alpha[i] > 0:
+            f[i] = problem.alpha[i] * acc[0, k]
+        else:
+            f[i] = problem.alpha[i] * ((1.0 + problem.slope) * acc[1, k] - acc[0, k])
+
+
+@inner
+def drive(problem, f, g):
+    """Fills g with -dL/df_i / e^G and returns G (0 for a loss without a tail)."""
+    n = f.size
+    if not losses.tailed(problem.loss):
+        weight = problem.weight * losses.factor(problem.loss)
+        for i in range(n):
+            g[i] = losses.force(problem.loss, weight, problem.y[i], f[i])
+        return 0.0
+    top = -np.inf
+    for i in range(n):
+        lg = losses.log_force(problem.loss, problem.y[i] * f[i])
+        g[i] = lg
+        top = max(top, lg)
+    for i in range(n):
+        g[i] = problem.y[i] * np.exp(g[i] - top)
+    top += np.log(problem.weight)
+    if losses.factor(problem.loss) != 1.0:
+        top += np.log(losses.factor(problem.loss))
+    return top
+
+
+@making
+def log_loss(problem, f):
+    """log of the loss; -inf for a perfect fit without a tail."""
+    n = f.size
+    if not losses.tailed(problem.loss):
+        # With c = 2 the factor 1/2 of a squared term cancels, and each term is added with one rounding.
+        weight = 0.5 * problem.weight * losses.factor(problem.loss)
+        return np.log(weight * losses.total(problem.loss, 2.0, problem.y, f) + problem.constant)
+    top = -np.inf
+    terms = np.empty(n + APART)[:n]
+    for i in range(n):
+        terms[i] = losses.log_value(problem.loss, problem.y[i] * f[i])
+        top = max(top, terms[i])
+    total = 0.0
+    for i in range(n):
+        total += np.exp(terms[i] - top)
+    log_sum = top + np.log(total) + np.log(problem.weight) + np.log(losses.factor(problem.loss))
+    return log_sum if problem.constant == 0.0 else np.log(np.exp(log_sum) + problem.constant)
+
+
+@inner
+def per_surface(problem, g, jump, base):
+    """F_k and B_k from g_i."""
+    for k in range(jump.size):
+        jump[k] = 0.0
+        base[k] = 0.0
+    for i in range(g.size):
+        k = problem.surf[i]
+        jump[k] += abs(problem.alpha[i]) * g[i]
+        if problem.alpha[i] < 0:
+            base[k] += (1.0 + problem.slope) * problem.alpha[i] * g[i]
+
+
+@inner
+def pulls(problem, state, jump, base, work):
+    """Fills work.pull with D_j for the surface forces given, and work.free with its value before projection."""
+    m, big = state.bits.shape
+    r = problem.e.shape[1]
+    bits, code, dead, basis = state.bits, state.code, state.dead, state.basis
+    blas = m * big * r > BLAS_ABOVE
+    if blas:
+        for j in range(m):
+            for k in range(big):
+                work.coef[j, k] = 0.0 if (code[j, k] & 3) >= SLID or dead[j] != 0 else bits[j, k] * jump[k] + base[k]
+        times(work.coef, problem.e, work.free)
+    D, free = work.pull, work.free
+    for j in range(m):
+        if not blas:
+            for i in range(r):
+                free[j, i] = 0.0
+        if dead[j] != 0:
+            for i in range(r):
+                D[j, i] = 0.0
+            continue
+        if not blas:
+            for k in range(big):
+                if (code[j, k] & 3) >= SLID:
+                    continue
+                coef = bits[j, k] * jump[k] + base[k]
+                if coef != 0.0:
+                    for i in range(r):
+                        free[j, i] += coef * problem.e[k, i]
+        for i in range(r):
+            D[j, i] = free[j, i]
+        for p in range(state.slid[j]):
+            dot = 0.0
+            for i in range(r):
+                dot += basis[j, p, i] * D[j, i]
+            for i in range(r):
+                D[j, i] -= dot * basis[j, p, i]
+
+
+@inner
+def planar(problem, state, y, s, out, work):
+    """`field` in the plane: the same sums with the two coordinates written out.
+
+    A specialisation for speed: loops over two coordinates cost more than the arithmetic in them, and small problems
+    spend their time here.
+    """
+    m, big = state.bits.shape
+    bits, code, dead, slid, basis = state.bits, state.code, state.dead, state.slid, state.basis
+    b, c = weights(y, m)
+    b_rate, c_rate = weights(out, m)
+    e, acc = problem.e, work.acc
+    for k in range(big):
+        acc[0, k] = 0.0
+        acc[1, k] = 0.0
+    for j in range(m):
+        if dead[j] != 0:
+            work.e2c[j] = 0.0
+            continue
+        e2c = np.exp(2.0 * c[j])
+        work.e2c[j] = e2c
+        amp = e2c * b[j]
+        q0, q1 = y[2 * j], y[2 * j + 1]
+        if slid[j] == 0:
+            for k in range(big):
+                u = q0 * e[k, 0] + q1 * e[k, 1]
+                work.u[j, k] = u
+                acc[0, k] += amp * bits[j, k] * u
+                acc[1, k] += amp * u
+        else:
+            for k in range(big):
+                u = q0 * e[k, 0] + q1 * e[k, 1]
+                work.u[j, k] = u
+                if (code[j, k] & 3) < SLID:
+                    acc[0, k] += amp * bits[j, k] * u
+                    acc[1, k] += amp * u
+    add_up(problem, acc, work.f)
+    G = drive(problem, work.f, work.g)
+    per_surface(problem, work.g, work.jump, work.base)
+    fac = np.exp(G + s)
+    spent = 0.0
+    for j in range(m):
+        d0, d1 = 0.0, 0.0
+        if dead[j] == 0:
+            if slid[j] == 0:
+                for k in range(big):
+                    coef = bits[j, k] * work.jump[k] + work.base[k]
+                    d0 += coef * e[k, 0]
+                    d1 += coef * e[k, 1]
+            else:
+                for k in range(big):
+                    if (code[j, k] & 3) < SLID:
+                        coef = bits[j, k] * work.jump[k] + work.base[k]
+                        d0 += coef * e[k, 0]
+                        d1 += coef * e[k, 1]
+        work.free[j, 0], work.free[j, 1] = d0, d1
+        for p in range(slid[j]):
+            dot = basis[j, p, 0] * d0 + basis[j, p, 1] * d1
+            d0 -= dot * basis[j, p, 0]
+            d1 -= dot * basis[j, p, 1]
+        work.pull[j, 0], work.pull[j, 1] = d0, d1
+        bj, q0, q1 = b[j], y[2 * j], y[2 * j + 1]
+        size = d0 * d0 + d1 * d1
+        if problem.first == 1:
+            out[2 * j], out[2 * j + 1] = fac * bj * d0, fac * bj * d1
+            b_rate[j] = 0.0
+            c_rate[j] = 0.0
+            spent += bj * bj * size
+        else:
+            h = d0 * q0 + d1 * q1
+            out[2 * j], out[2 * j + 1] = fac * bj * (d0 - h * q0), fac * bj * (d1 - h * q1)
+            b_rate[j] = fac * h * (1.0 - bj) * (1.0 + bj)
+            c_rate[j] = fac * bj * h
+            spent += work.e2c[j] * (bj * bj * size + h * h)
+    out[out.size - 1] = spent * fac * np.exp(G)
+    return G
+
+
+@inner
+def field(problem, state, y, s, out, work):
+    """The velocity of (q, b, c, energy) at y with respect to the clock, bits frozen; returns G."""
+    m = state.sign.size
+    r = problem.e.shape[1]
+    if r == 2:
+        return planar(problem, state, y, s, out, work)
+    outputs(problem, state, y, work)
+    G = drive(problem, work.f, work.g)
+    per_surface(problem, work.g, work.jump, work.base)
+    pulls(problem, state, work.jump, work.base, work)
+    b, _ = weights(y, m)
+    b_rate, c_rate = weights(out, m)
+    fac = np.exp(G + s)
+    spent = 0.0
+    for j in range(m):
+        q, q_rate = row(y, j, r), row(out, j, r)
+        bj = b[j]
+        if state.dead[j] != 0:
+            for i in range(r):
+                q_rate[i] = 0.0
+            b_rate[j] = 0.0
+            c_rate[j] = 0.0
+            continue
+        D = work.pull
+        h = 0.0
+        size = 0.0
+        for i in range(r):
+            h += D[j, i] * q[i]
+            size += D[j, i] * D[j, i]
+        if problem.first == 1:
+            for i in range(r):
+                q_rate[i] = fac * bj * D[j, i]
+            b_rate[j] = 0.0
+            c_rate[j] = 0.0
+            spent += bj * bj * size
+        else:
+            for i in range(r):
+                q_rate[i] = fac * bj * (D[j, i] - h * q[i])
+            b_rate[j] = fac * h * (1.0 - bj) * (1.0 + bj)
+            c_rate[j] = fac * bj * h
+            spent += work.e2c[j] * (bj * bj * size + h * h)
+    out[out.size - 1] = spent * fac * np.exp(G)
+    return G
+
+
+@inner
+def datum_curvature(problem, i, f, s):
+    """-dg_i/df_i at the output f, in units of the clock (times e^s for losses with an exponential tail)."""
+    weight = problem.weight * losses.factor(problem.loss)
+    if losses.tailed(problem.loss):
+        return weight * np.exp(losses.log_curvature(problem.loss, s, problem.y[i] * f))
+    return losses.curvature(problem.loss, weight, problem.y[i], f)
+
+
+@inner
+def stiffness(problem, state, s, work):
+    """One power iteration for the fastest rate of the residuals; its direction work.probe is kept between calls.
+
+    K_ik = sum_j e^{2c} m_i m_k (b^2 <x_i, x_k> + u_i u_k) times the curvature of the loss. Expects work.u, work.f,
+    work.e2c at the present state.
+    """
+    m, big = state.bits.shape
+    r = problem.e.shape[1]
+    probe = work.probe
+    n = probe.size
+    jump, base = work.probe_jump, work.probe_base
+    per_surface(problem, probe, jump, base)
+    pulls(problem, state, jump, base, work)
+    output_weight, _ = weights(state.y, m)
+    acc = work.acc
+    for k in range(big):
+        acc[0, k] = 0.0
+        acc[1, k] = 0.0
+    for j in range(m):
+        if state.dead[j] != 0:
+            work.e2c[j] = 0.0
+            continue
+        e2c = work.e2c[j]
+        if e2c < 1e-20:
+            continue
+        b, q = output_weight[j], row(state.y, j, r)
+        h = 0.0
+        for i in range(r):
+            h += work.pull[j, i] * q[i]
+        if problem.first == 1:
+            h = 0.0
+        for k in range(big):
+            if (state.code[j, k] & 3) >= SLID:
+                continue
+            dot = 0.0
+            for i in range(r):
+                dot += work.pull[j, i] * problem.e[k, i]
+            rate = e2c * (h * work.u[j, k] + b * b * dot)
+            acc[0, k] += state.bits[j, k] * rate
+            acc[1, k] += rate
+    total = 0.0
+    for i in range(n):
+        k = problem.surf[i]
+        if problem.alpha[i] > 0:
+            v = problem.alpha[i] * acc[0, k]
+        else:
+            v = problem.alpha[i] * ((1.0 + problem.slope) * acc[1, k] - acc[0, k])
+        curve = datum_curvature(problem, i, work.f[i], s)
+        probe[i] = curve * v
+        total += probe[i] * probe[i]
+    total = np.sqrt(total)
+    if total > 0.0 and np.isfinite(total):
+        for i in range(n):
+            # The constant part keeps every direction reachable when the dominant one changes.
+            probe[i] = 0.999 * probe[i] / total + 0.001 / np.sqrt(n)
+    else:
+        fill(probe, 1.0 / np.sqrt(n))
+    return total

@@ -1,0 +1,742 @@
+r"""One neuron under a recorded drive, with its own events: what neurons do between two looks at each other.
+
+The surface forces over a stretch of time of length H are polynomials, F_k(x) = sum_i F_ki x^i with x in [0, 1] the
+fraction of the stretch. In a cell the neuron obeys a linear equation with D(x) = sum_i D_i x^i:
+
+    w' = a D(x),   a' = <D(x), w>,    so   w = q + sum_i alpha_i(x) D_i,   alpha_i' = a x^i,
+    a' = sum_i x^i (beta_i + sum_l Gamma_il alpha_l),   beta_i = <D_i, q>,   Gamma_il = <D_i, D_l>,
+
+solved by the Taylor series of the one number a. Everything the events need is an inner product: with coefficients C_i,
+D_i = sum_k C_ik e_k, and V_ik = <D_i, e_k> = (C_i Gram)_k, the surfaces see <w, e_k> = u_k + sum_i alpha_i V_ik. A bit
+that changes changes one column of C and adds one row of the Gram matrix to V. A held surface has the coefficient nu
+that keeps <D, e_k> = 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from reluflow.engine import surfaces
+from reluflow.engine._jit import inner
+from reluflow.engine.events import SAME_INSTANT, change_sign, settle_surfaces
+from reluflow.engine.field import FRESH, ON, PINNED, SLID
+from reluflow.engine.layout import row, weights
+from reluflow.engine.locate import GRAIN, LEFT, along_normal, norm_q
+from reluflow.engine.surfaces import Hold
+
+NODES = 6  # of the Gauss rule, and coefficients of a polynomial
+TAYLOR = 18
+LOOKS = 10  # places at which a surface is looked at before its crossing is located
+MOST_EVENTS = 400  # of one neuron in one stretch
+
+_x, _w = np.polynomial.legendre.leggauss(NODES)
+AT, WEIGHT = 0.5 * (1.0 + _x), 0.5 * _w
+LEGENDRE = np.polynomial.legendre.legvander(_x, NODES - 1).T.copy()  # [l, node]
+FIT = np.linalg.inv(np.vander(AT, NODES, increasing=True))  # values at the nodes -> coefficients of x^i
+
+DONE, BAD = 0, 1  # BAD: too long a stretch, or something only the coupled regime handles
+ON_SIDE, OF_SIGN, HELD = 0, 1, 2  # what is watched: the side of a surface, the sign of a, the hold of a surface
+
+STRETCH = np.dtype(
+    [
+        ("clock", "f8"),  # at the start of the stretch
+        ("H", "f8"),  # its length
+        ("unit", "f8"),  # the unit of the forces, which are times H, relative to work.jump
+        ("gram_norm", "f8"),  # largest eigenvalue of the Gram matrix: |sum_k c_k e_k|^2 over sum_k c_k^2
+        ("both", "i8"),  # 1 when some surface has rows on both of its sides
+        # One neuron from its last event on: the piece [x0, x0 + length] of the stretch.
+        ("x0", "f8"),
+        ("length", "f8"),
+        ("move", "f8"),  # how far anything can have moved
+        ("norm", "f8"),  # |q| at its start
+        ("looked", "i8"),  # 1 when the table of amounts is filled
+        # Its first event, at x0 + x; x is 2 without one.
+        ("x", "f8"),
+        ("hit", "i8"),  # a surface; -1: the output weight changes sign; -2: no event
+        ("side", "i8"),  # -1 crossing, otherwise a release as in `surfaces.margins`
+    ],
+    align=True,
+)
+
+
+class Single(NamedTuple):
+    """What one neuron is traced in."""
+
+    C: np.ndarray  # (NODES, S) coefficients of D_i
+    V: np.ndarray  # (NODES, S) <D_i, e_k>
+    F: np.ndarray  # (NODES, S) forces
+    B: np.ndarray
+    u: np.ndarray  # (S,) <q, e_k>
+    beta: np.ndarray  # (NODES,)
+    gamma: np.ndarray  # (NODES, NODES)
+    A: np.ndarray  # (TAYLOR + 1,) series of a
+    alpha: np.ndarray  # (NODES,) amounts
+    bound: np.ndarray  # (NODES,) and what they can become
+    bend: np.ndarray  # (NODES,) bounds of their second derivatives
+    later: np.ndarray  # (60, 2) ends of intervals that wait to be looked at
+    along: np.ndarray
+    table: np.ndarray  # (LOOKS + 1, NODES + 1) amounts and a at equally spaced places
+    on: np.ndarray
+    here: np.ndarray
+    was: np.ndarray  # (S,) codes before an event
+
+
+class Window(NamedTuple):
+    """Arrays of the window regime; overwritten by every stretch."""
+
+    stretch: np.record  # a STRETCH
+    at: np.ndarray  # (NODES, 2, S) F_k and B_k at the nodes, with respect to the clock
+    new: np.ndarray
+    F: np.ndarray  # (NODES, S) the same as coefficients of x^i, times H
+    B: np.ndarray
+    C: np.ndarray  # (NODES, m, S) coefficients of D_i
+    V: np.ndarray  # (NODES, m, S) <D_i, e_k>
+    last_C: np.ndarray  # (NODES, S) coefficients of the neuron just traced, after its last event
+    values: np.ndarray  # (NODES, 2, S) sums over neurons without events
+    moments: np.ndarray  # (NODES, 2, S) Legendre moments of those with
+    energy: np.ndarray
+    ends: np.ndarray  # (m, NODES + 1) alpha_i and a at the end
+    theta: np.ndarray  # (m, S) what remains to be added to q, along e_k
+    move: np.ndarray  # (m, r) the same in coordinates
+    hits: np.ndarray  # (m,) events in this stretch
+    y: np.ndarray  # the state at its start
+    bits: np.ndarray
+    code: np.ndarray
+    sign: np.ndarray
+    dead: np.ndarray
+    u0: np.ndarray  # (m, S) <q_j, e_k> there
+    rate: np.ndarray  # (2, S) rates of the outputs
+    f: np.ndarray  # (n,) outputs on the way
+    tmp: np.ndarray
+    one: Single
+
+
+class Watch(NamedTuple):
+    """One thing that must stay positive, and what decides it."""
+
+    kind: int  # ON_SIDE, OF_SIGN, HELD
+    k: int
+    side: float
+    grain: float  # how far below zero is still zero
+    bend: float  # largest |second derivative|
+    hold: Hold
+
+
+@inner
+def dot(a, b):
+    """<a, b> by eight sums side by side, always in the same order."""
+    n = a.size
+    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    k = 0
+    while k + 8 <= n:
+        s0 += a[k] * b[k]
+        s1 += a[k + 1] * b[k + 1]
+        s2 += a[k + 2] * b[k + 2]
+        s3 += a[k + 3] * b[k + 3]
+        s4 += a[k + 4] * b[k + 4]
+        s5 += a[k + 5] * b[k + 5]
+        s6 += a[k + 6] * b[k + 6]
+        s7 += a[k + 7] * b[k + 7]
+        k += 8
+    while k < n:
+        s0 += a[k] * b[k]
+        k += 1
+    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+
+
+@inner
+def value(poly, k, x):
+    """sum_i poly[i, k] x^i."""
+    v = 0.0
+    for i in range(NODES - 1, -1, -1):
+        v = v * x + poly[i, k]
+    return v
+
+
+@inner
+def series(beta, gamma, a0, A):
+    """Taylor coefficients of a(x); returns whether they have died out at x = 1."""
+    A[0] = a0
+    for k in range(TAYLOR):
+        total = 0.0
+        for i in range(min(k, NODES - 1) + 1):
+            if i == k:
+                total += beta[i]
+            p = k - i
+            part = 0.0
+            for l in range(min(p, NODES)):
+                part += gamma[i, l] * A[p - 1 - l]
+            if p > 0:
+                total += part / p
+        A[k + 1] = total / (k + 1)
+    top = 0.0
+    for k in range(TAYLOR + 1):
+        top = max(top, abs(A[k]))
+    return abs(A[TAYLOR]) + abs(A[TAYLOR - 1]) <= 1e-14 * top
+
+
+@inner
+def amounts(A, x, alpha):
+    """Fills alpha with alpha_i(x) and returns a(x)."""
+    for i in range(NODES):
+        alpha[i] = 0.0
+    power = 1.0
+    a = A[0]
+    for k in range(1, TAYLOR + 1):
+        power *= x
+        a += A[k] * power
+        step = power / k
+        for i in range(min(k, NODES)):
+            alpha[i] += A[k - 1 - i] * step
+    return a
+
+
+@inner
+def hold_coefficients(problem, state, one, j):
+    """Gives the held surfaces of neuron j the coefficients nu that make V vanish there; expects V without them."""
+    C, V, along = one.C, one.V, one.along
+    big = V.shape[1]
+    count = state.slid[j]
+    for i in range(NODES):
+        for a in range(count):
+            total = V[i, state.where[j, a]]
+            for p in range(a):
+                total -= state.tri[j, p, a] * along[p]
+            along[a] = total / state.tri[j, a, a]
+        for p in range(count - 1, -1, -1):
+            total = -along[p]
+            for a in range(p + 1, count):
+                total -= state.tri[j, p, a] * C[i, state.where[j, a]]
+            C[i, state.where[j, p]] = total / state.tri[j, p, p]
+        for a in range(count):
+            k = state.where[j, a]
+            nu = C[i, k]
+            for l in range(big):
+                V[i, l] += nu * problem.gram[k, l]
+        for a in range(count):
+            V[i, state.where[j, a]] = 0.0
+
+
+@inner
+def surface_at(u, V, alpha, k):
+    """<w, e_k> given the amounts."""
+    v = u[k]
+    for i in range(NODES):
+        v += alpha[i] * V[i, k]
+    return v
+
+
+@inner
+def fill_table(one, stretch):
+    """alpha_i and a at LOOKS + 1 equally spaced places, one row each."""
+    if stretch.looked:
+        return
+    for p in range(LOOKS + 1):
+        one.table[p, NODES] = amounts(one.A, stretch.length * p / LOOKS, one.table[p])
+    stretch.looked = 1
+
+
+@inner
+def probe(one, watch, x):
+    """What is watched, at x."""
+    if watch.kind == HELD:
+        k = watch.k
+        margin, _ = surfaces.held_margin(value(one.F, k, x), value(one.C, k, x) - value(one.B, k, x), watch.hold)
+        return margin
+    a = amounts(one.A, x, one.alpha)
+    return watch.side * (a if watch.kind == OF_SIGN else surface_at(one.u, one.V, one.alpha, watch.k))
+
+
+@inner
+def probe_table(one, watch, p, x):
+    """What is watched, at the p-th place x of the table."""
+    if watch.kind == HELD:
+        return probe(one, watch, x)
+    if watch.kind == OF_SIGN:
+        return watch.side * one.table[p, NODES]
+    return watch.side * surface_at(one.u, one.V, one.table[p], watch.k)
+
+
+@inner
+def lowest_possible(va, vb, bend):
+    """The least value on an interval of a function with these values at its ends and |f''| dx^2 / 2 at most `bend`."""
+    rise = vb - va
+    if abs(rise) >= bend:
+        return min(va, vb)
+    return va - (bend - rise) ** 2 / (4.0 * bend)
+
+
+@inner
+def bracket_between(one, watch, xa, va, xb, vb):
+    """(lo, hi) in [xa, xb] around the first place below the grain, hi = 2 if there is none; va, vb are the end values.
+
+    An interval is left out when its second derivative cannot take it below, and is halved, left half first, until the
+    function can only fall on it.
+    """
+    later, depth = one.later, 0
+    while True:
+        bend = 0.5 * watch.bend * (xb - xa) ** 2
+        last = depth == later.shape[0] - 1
+        if vb >= -watch.grain and (last or lowest_possible(va, vb, bend) >= -watch.grain):
+            if depth == 0:
+                return 0.0, 2.0
+            depth -= 1
+            xa, va = xb, vb
+            xb, vb = later[depth, 0], later[depth, 1]
+        elif vb < -watch.grain and (last or va - vb > 2.0 * bend):
+            return xa, xb
+        else:
+            later[depth, 0], later[depth, 1] = xb, vb
+            depth += 1
+            xb = 0.5 * (xa + xb)
+            vb = probe(one, watch, xb)
+
+
+@inner
+def bracket(one, watch, length):
+    """(lo, hi) in [0, length] around the first place below the grain, hi = 2 if there is none."""
+    xa, va = 0.0, probe_table(one, watch, 0, 0.0)
+    if va < -watch.grain:
+        return 0.0, 0.0
+    for p in range(1, LOOKS + 1):
+        xb = length * p / LOOKS
+        vb = probe_table(one, watch, p, xb)
+        lo, hi = bracket_between(one, watch, xa, va, xb, vb)
+        if hi <= 1.0:
+            return lo, hi
+        xa, va = xb, vb
+    return 0.0, 2.0
+
+
+@inner
+def first_below(one, watch, length):
+    """Smallest x in [0, length] at which what is watched is below its grain; 2 if there is none."""
+    lo, hi = bracket(one, watch, length)
+    if hi > 1.0 or hi <= 0.0:
+        return hi
+    # False position with a bisection every third time: down to rounding in about ten turns.
+    low, high = probe(one, watch, lo) + watch.grain, probe(one, watch, hi) + watch.grain
+    for turn in range(100):
+        if hi - lo <= 4e-16:
+            break
+        x = lo + (hi - lo) * low / (low - high) if low > 0.0 else lo
+        near = 0.02 * (hi - lo)
+        x = 0.5 * (lo + hi) if turn % 3 == 2 else min(max(x, lo + 0.1 * near * near), hi - 0.1 * near * near)
+        if not lo < x < hi:
+            x = 0.5 * (lo + hi)
+            if not lo < x < hi:
+                break
+        v = probe(one, watch, x) + watch.grain
+        if v < 0.0:
+            hi, high = x, v
+        else:
+            lo, low = x, v
+    return hi
+
+
+@inner
+def shift(poly, by):
+    """Turns the coefficients of poly(x) into those of poly(by + x)."""
+    for start in range(NODES - 1):
+        for i in range(NODES - 2, start - 1, -1):
+            for k in range(poly.shape[1]):
+                poly[i, k] += by * poly[i + 1, k]
+
+
+@inner
+def advance_neuron(problem, state, one, j, a):
+    """Moves q, b, c of neuron j by the amounts one.alpha, where its output weight is a."""
+    r = problem.e.shape[1]
+    q = row(state.y, j, r)
+    for k in range(state.bits.shape[1]):
+        theta = 0.0
+        for i in range(NODES):
+            theta += one.alpha[i] * one.C[i, k]
+        if theta != 0.0:
+            for i in range(r):
+                q[i] += theta * problem.e[k, i]
+    normalise(problem, state, j, a)
+
+
+@inner
+def normalise(problem, state, j, a):
+    """Puts (q, a) e^c back on |q|^2 + b^2 = 2 and on the invariant a^2 - |w|^2; held surfaces are taken out of q."""
+    r = problem.e.shape[1]
+    weight, log_size = weights(state.y, state.sign.size)
+    surfaces.project(problem, state, state.y, j)
+    q = row(state.y, j, r)
+    size = a * a
+    for i in range(r):
+        size += q[i] * q[i]
+    size = np.sqrt(0.5 * size)
+    c = log_size[j] + np.log(size)
+    b = state.sign[j]
+    if state.delta_sign[j] != 0.0:
+        b = a / size
+        if abs(b * b - 1.0) < 0.5:
+            b = np.sign(b) * np.sqrt(max(0.0, 1.0 + 0.5 * state.delta_sign[j] * np.exp(state.delta_log[j] - 2.0 * c)))
+        else:
+            c = 0.5 * (state.delta_log[j] - np.log(2.0 * abs(b * b - 1.0)))
+    weight[j], log_size[j] = b, c
+    norm = norm_q(state.y, j, r)
+    if norm > 0.0:
+        factor = np.sqrt(max(0.0, 2.0 - b * b)) / norm
+        for i in range(r):
+            q[i] *= factor
+
+
+@inner
+def spent_at(one, size, a, x):
+    """The rate at which the neuron dissipates energy at x, where its output weight is a."""
+    rate, power = 0.0, 1.0
+    for k in range(1, TAYLOR + 1):
+        rate += k * one.A[k] * power
+        power *= x
+    pull2, left = 0.0, 1.0
+    for i in range(NODES):
+        right = 1.0
+        for l in range(NODES):
+            pull2 += one.gamma[i, l] * left * right
+            right *= x
+        left *= x
+    return size * (a * a * pull2 + rate * rate)
+
+
+@inner
+def contribute(state, window, j, length):
+    """Adds the neuron's outputs over a piece to `values` (at the nodes, if the piece is the whole stretch) or to the
+    Legendre `moments`, and the energy it spends to `energy`."""
+    m, big = state.bits.shape
+    one, stretch = window.one, window.stretch
+    x0, parts = stretch.x0, 2 if stretch.both else 1
+    alpha, on, here = one.alpha, one.on, one.here
+    _, c = weights(state.y, m)
+    size = np.exp(2.0 * c[j])
+    if size == 0.0:
+        return
+    for k in range(big):
+        live = 1.0 if (state.code[j, k] & 3) < SLID else 0.0
+        on[0, k] = live * state.bits[j, k]
+        on[1, k] = live
+    whole = x0 == 0.0 and length == 1.0
+    for node in range(NODES):
+        x = length * AT[node]
+        a = amounts(one.A, x, alpha)
+        amp = size * a
+        spent = spent_at(one, size, a, x)
+        for k in range(big):
+            here[k] = amp * one.u[k]
+        for i in range(NODES):
+            step = amp * alpha[i]
+            for k in range(big):
+                here[k] += step * one.V[i, k]
+        if whole:
+            window.energy[node] += spent
+            for part in range(parts):
+                for k in range(big):
+                    window.values[node, part, k] += on[part, k] * here[k]
+            continue
+        z = 2.0 * (x0 + x) - 1.0
+        before, now = 0.0, length * WEIGHT[node]
+        for l in range(NODES):
+            window.energy[NODES + l] += now * spent
+            for part in range(parts):
+                for k in range(big):
+                    window.moments[l, part, k] += now * on[part, k] * here[k]
+            before, now = now, ((2.0 * l + 1.0) * z * now - l * before) / (l + 1.0)
+
+
+@inner
+def take_up(problem, state, window, j):
+    """Copies what belongs to neuron j at the start of the stretch."""
+    one = window.one
+    big = state.bits.shape[1]
+    for i in range(NODES):
+        for k in range(big):
+            one.C[i, k], one.V[i, k] = window.C[i, j, k], window.V[i, j, k]
+            one.F[i, k], one.B[i, k] = window.F[i, k], window.B[i, k]
+    for k in range(big):
+        one.u[k] = window.u0[j, k]
+    if state.slid[j] > 0:
+        hold_coefficients(problem, state, one, j)
+    window.stretch.x0 = 0.0
+    window.hits[j] = 0
+
+
+@inner
+def expand(problem, state, window, j):
+    """The series of a from here on, and bounds of what can move; whether the series dies out."""
+    one, stretch = window.one, window.stretch
+    C, V, A, beta, gamma, bound, bend = one.C, one.V, one.A, one.beta, one.gamma, one.bound, one.bend
+    b, _ = weights(state.y, state.sign.size)
+    for i in range(NODES):
+        beta[i] = dot(C[i], one.u)
+        for l in range(i + 1):
+            gamma[i, l] = dot(C[i], V[l])
+            gamma[l, i] = gamma[i, l]
+    if not series(beta, gamma, b[j], A):
+        return False
+    length = 1.0 - stretch.x0
+    move = 0.0
+    for i in range(NODES):
+        bound[i], bend[i] = 0.0, 0.0
+    power = 1.0
+    for k in range(1, TAYLOR + 1):
+        for i in range(min(k, NODES)):
+            bound[i] += abs(A[k - 1 - i]) * power * length / k
+            if k > 1:
+                bend[i] += (k - 1) * abs(A[k - 1 - i]) * power / length
+        power *= length
+    for i in range(NODES):
+        move += bound[i] * np.sqrt(abs(gamma[i, i]))
+    stretch.length, stretch.move, stretch.looked = length, move, 0
+    stretch.norm = norm_q(state.y, j, problem.e.shape[1])
+    return True
+
+
+@inner
+def first_sign(problem, state, window, j):
+    """Where the output weight of neuron j changes its sign, as the event of `stretch`."""
+    one, stretch, s = window.one, window.stretch, state.sign[j]
+    if state.delta_sign[j] == 0.0:
+        return
+    reach = 0.0
+    for k in range(1, TAYLOR + 1):
+        reach += abs(one.A[k])
+    if s * one.A[0] <= reach:
+        fill_table(one, stretch)
+        hold = Hold(s, 1.0, 0.0, 0.0, problem.slope, False)
+        bend, power = 0.0, 1.0
+        for k in range(2, TAYLOR + 1):
+            bend += k * (k - 1) * abs(one.A[k]) * power
+            power *= stretch.length
+        stretch.x = first_below(one, Watch(OF_SIGN, 0, s, 0.0, bend, hold), stretch.length)
+        if stretch.x <= stretch.length:
+            stretch.hit = -1
+
+
+@inner
+def first_side(problem, state, window, j):
+    """Where neuron j first crosses a surface it is not held on, if that comes before the event of `stretch`."""
+    one, stretch = window.one, window.stretch
+    for k in range(state.bits.shape[1]):
+        kind = state.code[j, k] & 3
+        if kind >= SLID:
+            continue
+        right = 1.0 if kind == ON else -1.0
+        grain = 1e-13 * stretch.move
+        if state.code[j, k] >= FRESH:
+            grain += GRAIN * stretch.norm
+        away = right * one.u[k]
+        if away < 0.0 and state.code[j, k] < FRESH:
+            one.u[k] = 0.0
+            away = 0.0
+        far, bend = 0.0, 0.0
+        for i in range(NODES):
+            far += one.bound[i] * abs(one.V[i, k])
+            bend += one.bend[i] * abs(one.V[i, k])
+        if away + grain > far:
+            continue
+        fill_table(one, stretch)
+        hold = Hold(right, 1.0, 0.0, 0.0, problem.slope, False)
+        x = first_below(one, Watch(ON_SIDE, k, right, grain, bend, hold), stretch.length)
+        if x < stretch.x:
+            stretch.x, stretch.hit, stretch.side = x, k, -1
+
+
+@inner
+def bend_of_margin(one, k, length, hold):
+    """A bound of the second derivative of the margin with which surface k is held."""
+    total, power = 0.0, 1.0
+    for i in range(2, NODES):
+        need = abs(one.C[i, k] - one.B[i, k])
+        total += i * (i - 1) * (abs(one.F[i, k]) + need) * power
+        power *= length
+    return total / hold.scale
+
+
+@inner
+def first_loss_of_hold(problem, state, work, window, j):
+    """Where neuron j is first released from a surface, if that comes before the event of `stretch`."""
+    one, stretch = window.one, window.stretch
+    scale, held = 1e-300, 0.0
+    for k in range(state.bits.shape[1]):
+        if (state.code[j, k] & 3) >= SLID:
+            held += abs(one.F[0, k]) + abs(one.B[0, k])
+        else:
+            scale += abs(one.C[0, k])
+    for a in range(state.slid[j]):
+        k = state.where[j, a]
+        pinned = (state.code[j, k] & 3) == PINNED
+        hold = Hold(state.sign[j], scale, held, stretch.unit * work.noise[k], problem.slope, pinned)
+        watch = Watch(HELD, k, state.sign[j], 0.0, bend_of_margin(one, k, stretch.length, hold), hold)
+        if state.code[j, k] >= FRESH:
+            clear = 2.0 * surfaces.ROUND * (scale + held) / scale
+            surfaces.muted(state, j, k, probe(one, watch, 0.0), clear)
+            if state.code[j, k] >= FRESH:
+                continue
+        x = first_below(one, watch, min(stretch.x, stretch.length))
+        if x < stretch.x:
+            need = value(one.C, k, x) - value(one.B, k, x)
+            _, side = surfaces.held_margin(value(one.F, k, x), need, hold)
+            stretch.x, stretch.hit, stretch.side = x, k, side
+
+
+@inner
+def first_event(problem, state, work, window, j):
+    """The first event of neuron j on its piece, in `stretch`."""
+    stretch = window.stretch
+    stretch.x, stretch.hit, stretch.side = 2.0, -2, -1
+    first_sign(problem, state, window, j)
+    if problem.slope != 1.0:
+        first_side(problem, state, window, j)
+    if state.slid[j] > 0:
+        first_loss_of_hold(problem, state, work, window, j)
+
+
+@inner
+def mark_met(problem, state, work, window, j, a):
+    """Marks what happens to neuron j at its event, where its output weight is a; whether a surface is involved."""
+    one, stretch, mark = window.one, window.stretch, work.mark
+    speed = 0.0
+    for i in range(NODES):
+        speed = max(speed, np.sqrt(abs(one.gamma[i, i])))
+    hit, x = stretch.hit, stretch.x
+    changes = hit >= 0
+    for k in range(state.bits.shape[1]):
+        mark[k] = surfaces.ABSENT
+        kind = state.code[j, k] & 3
+        if kind >= SLID:
+            mark[k] = surfaces.HELD
+            if k == hit and stretch.side == 0:
+                mark[k] = surfaces.FORCE_OFF
+            elif k == hit and stretch.side == 1:
+                mark[k] = surfaces.FORCE_ON
+            elif k == hit:
+                mark[k] = surfaces.AT_START if stretch.side == 4 else surfaces.RELEASE
+            continue
+        if problem.slope == 1.0:
+            continue
+        if k == hit:
+            mark[k] = surfaces.FALLING if kind == ON else surfaces.RISING
+        elif state.code[j, k] < FRESH:
+            right = 1.0 if kind == ON else -1.0
+            here = right * surface_at(one.u, one.V, one.alpha, k)
+            if here <= SAME_INSTANT * stretch.norm:
+                rate = 0.0
+                power = 1.0
+                for i in range(NODES):
+                    rate += one.V[i, k] * power
+                    power *= x
+                if right * a * rate < -1e-13 * speed:
+                    mark[k] = surfaces.FALLING if kind == ON else surfaces.RISING
+                    changes = True
+    return changes
+
+
+@inner
+def happen(problem, state, run, work, window, j):
+    """Moves neuron j to its event and decides what follows; False if only the coupled regime can."""
+    one, stretch = window.one, window.stretch
+    x = stretch.x
+    window.hits[j] += 1
+    a = amounts(one.A, x, one.alpha)
+    advance_neuron(problem, state, one, j, a)
+    stretch.x0 += x
+    run.clock = stretch.clock + stretch.x0 * stretch.H
+    for k in range(state.bits.shape[1]):
+        work.jump[k] = value(one.F, k, x) / stretch.unit
+        work.base[k] = value(one.B, k, x) / stretch.unit
+    unique = True
+    if stretch.hit == -1:
+        unique = change_sign(state, run, work, j)
+    elif stretch.side < 0 and state.slid[j] > 0:
+        r = problem.e.shape[1]
+        if state.slid[j] == r - 1 or norm_q(state.y, j, r) <= 1e-9 * stretch.norm:
+            return False
+    changes = mark_met(problem, state, work, window, j, a)
+    for k in range(state.bits.shape[1]):
+        one.was[k] = state.code[j, k]
+    if changes or not unique:
+        settle_surfaces(problem, state, run, work, j, 1.0 if unique else 0.0)
+    return run.origin == 0 and not surfaces.depends(state, j)
+
+
+@inner
+def leave_ends(state, window, j):
+    """What remains to be added to neuron j at the end of the stretch."""
+    one, ends = window.one, window.ends[j]
+    ends[NODES] = amounts(one.A, window.stretch.length, one.alpha)
+    for i in range(NODES):
+        ends[i] = one.alpha[i]
+        for k in range(state.bits.shape[1]):
+            window.last_C[i, k] = one.C[i, k]
+
+
+@inner
+def trace(problem, state, run, work, window, j):
+    """Neuron j over the stretch; DONE, or BAD.
+
+    window.C and window.V belong to the bits at its start. What the neuron adds to the outputs goes to window.values or
+    window.moments. On return the state holds the neuron at its last event, if it had one, and (last_C, ends) what
+    remains to be added: q += sum_i ends[i] D_i, a = ends[NODES].
+    """
+    one, stretch = window.one, window.stretch
+    b, _ = weights(state.y, state.sign.size)
+    if surfaces.depends(state, j):
+        window.hits[j] = 0
+        return BAD
+    take_up(problem, state, window, j)
+    for _ in range(MOST_EVENTS):
+        if not expand(problem, state, window, j):
+            return BAD
+        first_event(problem, state, work, window, j)
+        if stretch.x > 0.0:
+            contribute(state, window, j, min(stretch.x, stretch.length))
+        if stretch.x > stretch.length:
+            leave_ends(state, window, j)
+            return DONE
+        if not happen(problem, state, run, work, window, j):
+            return BAD
+        if state.dead[j] != 0:
+            for i in range(NODES):
+                window.ends[j, i] = 0.0
+            window.ends[j, NODES] = state.sign[j]
+            return DONE
+        normalise(problem, state, j, b[j])
+        restart(problem, state, one, j, stretch.x)
+    return BAD
+
+
+@inner
+def restart(problem, state, one, j, x):
+    """Forces, coefficients and surfaces of neuron j from the event at x on."""
+    big = state.bits.shape[1]
+    C, V, F, B, u = one.C, one.V, one.F, one.B, one.u
+    shift(F, x)
+    shift(B, x)
+    shift(C, x)
+    shift(V, x)
+    for k in range(big):
+        u[k] = along_normal(problem, state.y, j, k)
+        live = (state.code[j, k] & 3) < SLID
+        if live and (one.was[k] & 3) == (state.code[j, k] & 3):
+            continue
+        for i in range(NODES):
+            more = (state.bits[j, k] * F[i, k] + B[i, k] if live else 0.0) - C[i, k]
+            C[i, k] += more
+            if more != 0.0:
+                for l in range(big):
+                    V[i, l] += more * problem.gram[k, l]
+    if state.slid[j] > 0:
+        hold_coefficients(problem, state, one, j)
+        for a in range(state.slid[j]):
+            u[state.where[j, a]] = 0.0
+    size = norm_q(state.y, j, problem.e.shape[1])
+    for k in range(big):
+        if state.code[j, k] >= FRESH and (state.code[j, k] & 3) < SLID:
+            right = 1.0 if (state.code[j, k] & 3) == ON else -1.0
+            if right * u[k] > LEFT * size:
+                state.code[j, k] -= FRESH

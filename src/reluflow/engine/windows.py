@@ -1,0 +1,509 @@
+"""Many neurons, many events: all neurons over a stretch of time at once, the drive found by iteration.
+
+Neurons see each other only through the n outputs. Over a stretch [t, t + H] the drive is taken as a polynomial through
+Gauss nodes; every neuron is traced under it alone, event by event (`tracer`), which gives outputs, hence a new drive,
+until it no longer changes. An event costs one neuron's work instead of a step of everything.
+
+The outputs have kinks where a bit changes. They are projected on polynomials by exact moments, so that what is
+neglected is orthogonal to every polynomial the nodes carry: at the end of the stretch a neuron without events feels it
+to order 2 NODES, a neuron with events as that amplitude over one node's distance. That is the error which the length of
+the stretch is chosen by.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.engine import surfaces
+from reluflow.engine._jit import entry, inner
+from reluflow.engine.coupled import GO_ON, calm, finite, hidden, moving, resting, write_checkpoint
+from reluflow.engine.explicit import clock_shift, velocity
+from reluflow.engine.field import DORMANT, FRESH, ON, SLID, add_up, copy, drive, fill, per_surface, stiffness, times
+from reluflow.engine.layout import (
+    CANCELLED,
+    FLUSH,
+    NOT_FINITE,
+    QUIET,
+    REACHED,
+    RUNNING,
+    STATIONARY,
+    all_apart,
+    record,
+    row,
+    weights,
+)
+from reluflow.engine.locate import LEFT, along_normal, norm_q
+from reluflow.engine.tracer import (
+    AT,
+    BAD,
+    DONE,
+    FIT,
+    LEGENDRE,
+    LOOKS,
+    NODES,
+    STRETCH,
+    TAYLOR,
+    WEIGHT,
+    Single,
+    Window,
+    normalise,
+    trace,
+)
+
+
+def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
+    """Empty arrays for m neurons in r dimensions and n data."""
+    S = gram.shape[0]
+    pair = lambda: np.zeros((NODES, 2, S))
+    one = lambda: np.zeros((NODES, S))
+    few = lambda: np.zeros(NODES)
+    single = Single(
+        C=one(),
+        V=one(),
+        F=one(),
+        B=one(),
+        u=np.zeros(S),
+        beta=few(),
+        gamma=np.zeros((NODES, NODES)),
+        A=np.zeros(TAYLOR + 1),
+        alpha=few(),
+        bend=np.zeros(NODES),
+        bound=few(),
+        along=np.zeros(max(NODES, min(S, r) + 1)),
+        later=np.zeros((60, 2)),
+        table=np.zeros((LOOKS + 1, NODES + 1)),
+        on=np.zeros((2, S)),
+        here=np.zeros(S),
+        was=np.zeros(S, np.int64),
+    )
+    stretch = record(STRETCH)
+    stretch.gram_norm = np.linalg.eigvalsh(gram)[-1]
+    made = Window(
+        stretch=stretch,
+        at=pair(),
+        new=pair(),
+        F=one(),
+        B=one(),
+        C=np.zeros((NODES, m, S)),
+        V=np.zeros((NODES, m, S)),
+        last_C=one(),
+        values=pair(),
+        moments=pair(),
+        energy=np.zeros(2 * NODES),
+        ends=np.zeros((m, NODES + 1)),
+        theta=np.zeros((m, S)),
+        move=np.zeros((m, r)),
+        hits=np.zeros(m, np.int64),
+        y=np.zeros(size),
+        bits=np.zeros((m, S)),
+        code=np.zeros((m, S), np.int64),
+        sign=np.zeros(m),
+        dead=np.zeros(m, np.int64),
+        u0=np.zeros((m, S)),
+        rate=np.zeros((2, S)),
+        f=np.zeros(n),
+        tmp=np.zeros(size),
+        one=all_apart(single),
+    )
+    return all_apart(made)
+
+
+SWEEPS = 12
+SHORT = 9  # a status of its own: this stretch is for the coupled regime
+
+
+@inner
+def forces_at(problem, f, clock, node, work, at):
+    """Surface forces with respect to the clock, from the outputs f at a node."""
+    G = drive(problem, f, work.g)
+    per_surface(problem, work.g, work.jump, work.base)
+    fac = np.exp(G + clock_shift(problem, clock))
+    for k in range(work.jump.size):
+        at[node, 0, k] = fac * work.jump[k]
+        at[node, 1, k] = fac * work.base[k]
+
+
+@inner
+def to_polynomials(window):
+    """H times the forces at the nodes, as coefficients of x^i."""
+    at, H, F, B = window.at, window.stretch.H, window.F, window.B
+    for k in range(at.shape[2]):
+        for i in range(NODES):
+            F[i, k] = 0.0
+            B[i, k] = 0.0
+            for node in range(NODES):
+                F[i, k] += H * FIT[i, node] * at[node, 0, k]
+                B[i, k] += H * FIT[i, node] * at[node, 1, k]
+
+
+@inner
+def output_rates(problem, state, work, window, fac):
+    """Rates of the outputs on each surface, in window.rate, under the present drive times `fac`."""
+    m, big = state.bits.shape
+    r = problem.e.shape[1]
+    weight, _ = weights(state.y, m)
+    times(work.pull, problem.et, window.C[0])
+    for part in range(2):
+        for k in range(big):
+            window.rate[part, k] = 0.0
+    for j in range(m):
+        if state.dead[j] != 0:
+            continue
+        b, h = weight[j], 0.0
+        q = row(state.y, j, r)
+        for i in range(r):
+            h += work.pull[j, i] * q[i]
+        for k in range(big):
+            if (state.code[j, k] & 3) < SLID:
+                v = fac * work.e2c[j] * (b * b * window.C[0, j, k] + h * work.u[j, k])
+                window.rate[0, k] += state.bits[j, k] * v
+                window.rate[1, k] += v
+
+
+@inner
+def first_guess(problem, state, work, window):
+    """Forces at the nodes by a straight line: as they are, and as they will be when the outputs go on as they do.
+
+    Expects work at the present state.
+    """
+    clock, H, f = window.stretch.clock, window.stretch.H, window.f
+    fac = np.exp(drive(problem, work.f, work.g) + clock_shift(problem, clock))
+    output_rates(problem, state, work, window, fac)
+    small = 1e-3 * H
+    for end in range(2):
+        for i in range(problem.alpha.size):
+            k, a = problem.surf[i], problem.alpha[i]
+            if a > 0:
+                v = a * window.rate[0, k]
+            else:
+                v = a * ((1.0 + problem.slope) * window.rate[1, k] - window.rate[0, k])
+            f[i] = work.f[i] + end * small * v
+        forces_at(problem, f, clock + end * small, end, work, window.new)
+    for node in range(NODES):
+        for part in range(2):
+            for k in range(window.at.shape[2]):
+                slope = (window.new[1, part, k] - window.new[0, part, k]) / small
+                window.at[node, part, k] = window.new[0, part, k] + AT[node] * H * slope
+
+
+@inner
+def keep(state, window):
+    """Remembers the state at the start of the stretch."""
+    copy(window.y, state.y)
+    copy(window.sign, state.sign)
+    for j in range(state.sign.size):
+        window.dead[j] = state.dead[j]
+        window.hits[j] = 0
+        for k in range(state.bits.shape[1]):
+            window.bits[j, k] = state.bits[j, k]
+            window.code[j, k] = state.code[j, k]
+
+
+@inner
+def put_back(problem, state, window):
+    """The state as it was kept; only neurons that had events need more than their numbers."""
+    m, big = state.bits.shape
+    copy(state.y, window.y)
+    for j in range(m):
+        if window.hits[j] == 0:
+            continue
+        state.sign[j], state.dead[j] = window.sign[j], window.dead[j]
+        for k in range(big):
+            state.bits[j, k] = window.bits[j, k]
+            state.code[j, k] = window.code[j, k]
+        surfaces.hold(problem, state, j)
+        if state.dead[j] != 0:
+            state.slid[j] = 0
+        window.hits[j] = 0
+
+
+@inner
+def error(state, work, window):
+    """What the polynomials cannot carry, felt by the worst neuron: see the head of this file."""
+    m, big = state.bits.shape
+    at, H, hits = window.at, window.stretch.H, window.hits
+    top = work.acc
+    for part in range(2):
+        for k in range(big):
+            last, before = 0.0, 0.0
+            for node in range(NODES):
+                last += WEIGHT[node] * LEGENDRE[NODES - 1, node] * at[node, part, k]
+                before += WEIGHT[node] * LEGENDRE[NODES - 2, node] * at[node, part, k]
+            top[part, k] = H * ((2 * NODES - 1) * abs(last) + (2 * NODES - 3) * abs(before))
+    worst = 0.0
+    for j in range(m):
+        if state.dead[j] != 0:
+            continue
+        total, pull = 0.0, 0.0
+        for k in range(big):
+            bit = state.bits[j, k]
+            total += (bit * top[0, k] + top[1, k]) ** 2
+        for i in range(work.pull.shape[1]):
+            pull += work.pull[j, i] ** 2
+        feel = 1.0 / NODES if hits[j] > 0 else min(1.0, np.sqrt(pull) * H) ** (NODES - 1)
+        worst = max(worst, feel * np.sqrt(window.stretch.gram_norm * total))
+    return worst
+
+
+@inner
+def set_coefficients(problem, state, window, degree):
+    """Coefficients C of every neuron's pull for its bits at the start, and V = C Gram, up to `degree`."""
+    m, big = state.bits.shape
+    to_polynomials(window)
+    for i in range(NODES):
+        if i > degree:
+            for j in range(m):
+                for k in range(big):
+                    window.C[i, j, k] = 0.0
+                    window.V[i, j, k] = 0.0
+            continue
+        for j in range(m):
+            for k in range(big):
+                off = (state.code[j, k] & 3) >= SLID or state.dead[j] != 0
+                window.C[i, j, k] = 0.0 if off else state.bits[j, k] * window.F[i, k] + window.B[i, k]
+        times(window.C[i], problem.gram, window.V[i])
+
+
+@inner
+def trace_all(problem, state, run, work, window):
+    """Every neuron under the present forces, and their sums; DONE, or BAD."""
+    m, big = state.bits.shape
+    fill(window.energy, 0.0)
+    for l in range(NODES):
+        for part in range(2):
+            for k in range(big):
+                window.values[l, part, k] = 0.0
+                window.moments[l, part, k] = 0.0
+    for j in range(m):
+        window.hits[j] = 0
+        if state.dead[j] != 0:
+            continue
+        status = trace(problem, state, run, work, window, j)
+        if status == BAD or run.log_used >= work.log.shape[0]:
+            window.hits[j] = 1
+            return BAD
+        for k in range(big):
+            theta = 0.0
+            for i in range(NODES):
+                theta += window.ends[j, i] * window.last_C[i, k]
+            window.theta[j, k] = theta
+    return DONE
+
+
+@inner
+def new_forces(problem, work, window):
+    """The forces at the nodes from the outputs just found; returns how far a neuron feels the change."""
+    stretch, f, acc = window.stretch, window.f, work.acc
+    big = acc.shape[1]
+    change = 0.0
+    for node in range(NODES):
+        for part in range(2):
+            for k in range(big):
+                total = window.values[node, part, k]
+                for l in range(NODES):
+                    total += (2 * l + 1) * LEGENDRE[l, node] * window.moments[l, part, k]
+                acc[part, k] = total
+        add_up(problem, acc, f)
+        forces_at(problem, f, stretch.clock + AT[node] * stretch.H, node, work, window.new)
+        moved = 0.0
+        for k in range(big):
+            moved += (window.new[node, 0, k] - window.at[node, 0, k]) ** 2
+            moved += (window.new[node, 1, k] - window.at[node, 1, k]) ** 2
+            window.at[node, 0, k] = window.new[node, 0, k]
+            window.at[node, 1, k] = window.new[node, 1, k]
+        change = max(change, stretch.H * np.sqrt(stretch.gram_norm * moved))
+    return change
+
+
+@inner
+def relax(problem, state, run, work, window):
+    """Finds the drive over the stretch and every neuron under it: (DONE or BAD, error over tolerance).
+
+    Leaves the neurons that had events at their last one; `finish` takes all to the end.
+    """
+    used, seen, nearest = run.log_used, run.n_events, run.nearest
+    first_guess(problem, state, work, window)
+    for sweep in range(SWEEPS):
+        if sweep > 0:
+            put_back(problem, state, window)
+        run.log_used, run.n_events, run.nearest = used, seen, nearest
+        degree = 1 if sweep == 0 else NODES - 1
+        set_coefficients(problem, state, window, degree)
+        run.n_fields += degree + 1
+        if trace_all(problem, state, run, work, window) == BAD:
+            return BAD, 0.0
+        change = new_forces(problem, work, window)
+        if not np.isfinite(change):
+            return BAD, 0.0
+        if degree > 1 and change <= 0.3 * run.rtol:
+            velocity(problem, state, window.y, window.stretch.clock, window.tmp, work)
+            return DONE, error(state, work, window) / run.rtol
+    return BAD, 0.0
+
+
+@inner
+def finish(problem, state, window):
+    """Takes every neuron from its last event, or the start, to the end of the stretch."""
+    r = problem.e.shape[1]
+    stretch = window.stretch
+    times(window.theta, problem.e, window.move)
+    for j in range(state.sign.size):
+        if state.dead[j] != 0:
+            continue
+        q = row(state.y, j, r)
+        for i in range(r):
+            q[i] += window.move[j, i]
+        normalise(problem, state, j, window.ends[j, NODES])
+    spent = 0.0
+    for node in range(NODES):
+        total = window.energy[node]
+        for l in range(NODES):
+            total += (2 * l + 1) * LEGENDRE[l, node] * window.energy[NODES + l]
+        spent += WEIGHT[node] * total * np.exp(-clock_shift(problem, stretch.clock + AT[node] * stretch.H))
+    # Forces carried the factor H, the rates of the clock: |grad L|^2 has it once more than its integral.
+    state.y[state.y.size - 1] += spent / stretch.H
+
+
+@inner
+def in_order(log, lo, hi):
+    """Rows lo..hi of the events by time."""
+    for a in range(lo + 1, hi):
+        b = a
+        while b > lo and log[b, 0] < log[b - 1, 0]:
+            for i in range(5):
+                log[b, i], log[b - 1, i] = log[b - 1, i], log[b, i]
+            b -= 1
+
+
+@inner
+def reason_to_stop(problem, state, run, work, window, budget):
+    """The status with which the stretches end before the next one, or GO_ON."""
+    for j in range(state.sign.size):
+        if state.dead[j] == DORMANT:
+            return SHORT
+    if run.taken >= budget:
+        return RUNNING
+    if run.clock >= run.end:
+        return REACHED
+    surfaces.noise(problem, state, state.y, work)
+    if not moving(problem, state, work) and resting(problem, state, run, window.tmp, work):
+        return CANCELLED if hidden(problem, work) else STATIONARY
+    if run.wait == 0 and calm(problem, state, run, window.tmp, work):
+        return QUIET
+    return GO_ON
+
+
+@inner
+def propose(problem, state, run, work, window):
+    """A length for the next stretch, by the fastest neuron and the fastest rate of the residuals."""
+    m, big = state.bits.shape
+    clock = run.clock
+    for j in range(m):
+        for k in range(big):
+            window.u0[j, k] = 0.0 if (state.code[j, k] & 3) >= SLID else work.u[j, k]
+    rate = stiffness(problem, state, clock_shift(problem, clock), work)
+    velocity(problem, state, state.y, clock, window.tmp, work)
+    fastest = 0.0
+    for j in range(m):
+        pull = 0.0
+        for i in range(work.pull.shape[1]):
+            pull += work.pull[j, i] ** 2
+        fastest = max(fastest, np.sqrt(pull))
+    fac = np.exp(run.G + clock_shift(problem, clock))
+    h = min(run.step, 1.0 / max(1e-300, fac * fastest), 2.0 / max(1e-300, rate))
+    return h, fac
+
+
+@inner
+def shorten(problem, state, run, work, window, fac):
+    """Relaxes the stretch, shortened until its error fits; returns the factor for the next one, 0 if it cannot be."""
+    stretch = window.stretch
+    clock, h = stretch.clock, stretch.H
+    used, seen, nearest = run.log_used, run.n_events, run.nearest
+    most = 1.5
+    while True:
+        stretch.H, stretch.unit = h, h * fac
+        status, err = relax(problem, state, run, work, window)
+        run.clock = clock
+        run.taken += 1
+        if status == DONE and err <= 1.0:
+            return min(most, max(0.3, 0.8 * max(err, 1e-10) ** -0.5))
+        put_back(problem, state, window)
+        run.log_used, run.n_events, run.nearest = used, seen, nearest
+        run.n_rejected += 1
+        if run.origin > 0:
+            run.origin = 0
+            return 0.0
+        # A stretch that was too long for its series is too long again if the next one is as long.
+        most = 1.0
+        h *= 0.5 if status == BAD else max(0.2, 0.8 * err**-0.5)
+        if h < 1e-6 * run.step or clock + h == clock:
+            return 0.0
+        velocity(problem, state, state.y, clock, window.tmp, work)
+
+
+@inner
+def both_sides(problem):
+    """Whether some surface has rows on both of its sides."""
+    both = False
+    for k in range(problem.opposite.size):
+        both = both or problem.opposite[k] == 1
+    return both
+
+
+@entry
+def advance(problem, state, run, work, window, budget, checkpoints):
+    """Up to `budget` stretches; returns a status of `layout`, or SHORT when the next one is for the coupled regime."""
+    m, big = state.bits.shape
+    stretch = window.stretch
+    stretch.both = both_sides(problem)
+    run.taken = 0
+    while True:
+        clock = run.clock
+        run.G = velocity(problem, state, state.y, clock, window.tmp, work)
+        run.n_fields += 1
+        if not finite(window.tmp):
+            return NOT_FINITE
+        status = reason_to_stop(problem, state, run, work, window, budget)
+        if status != GO_ON:
+            return status
+        if run.log_used + 4 * m * (big + 2) > work.log.shape[0] or run.checkpoints_used == checkpoints.y.shape[0]:
+            return FLUSH
+        h, fac = propose(problem, state, run, work, window)
+        last = clock + h >= run.end * (1.0 - 1e-15)
+        if last:
+            h = run.end - clock
+        stretch.clock, stretch.H = clock, h
+        keep(state, window)
+        used = run.log_used
+        grow = shorten(problem, state, run, work, window, fac)
+        if grow == 0.0:
+            return SHORT
+        last = last and stretch.H == h
+        new = run.end if last else clock + stretch.H
+        finish(problem, state, window)
+        in_order(work.log, used, run.log_used)
+        run.clock = new
+        if not last:
+            run.step = stretch.H * grow
+        clear_fresh(problem, state)
+        run.n_steps += 1
+        run.n_windows += 1
+        run.checked = 0
+        run.wait = max(0, run.wait - 1)
+        write_checkpoint(state, run, checkpoints)
+
+
+@inner
+def clear_fresh(problem, state):
+    """Surfaces that neurons have clearly left are ordinary again."""
+    m, big = state.bits.shape
+    for j in range(m):
+        if state.dead[j] != 0:
+            continue
+        for k in range(big):
+            if state.code[j, k] >= FRESH:
+                u = along_normal(problem, state.y, j, k)
+                side = 1.0 if (state.code[j, k] & 3) == ON else -1.0
+                if side * u > LEFT * norm_q(state.y, j, problem.e.shape[1]):
+                    state.code[j, k] -= FRESH

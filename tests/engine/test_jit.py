@@ -1,0 +1,161 @@
+"""How kernels are compiled: parts are taken in by entries, which alone are optimised and emitted and kept on disk."""
+
+import gc
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from reluflow.engine import _jit, _parts
+
+KNOWN, UNKNOWN = "0.68.1", "9.1.0"
+
+
+@_jit.inner
+def square(x):
+    return x * x
+
+
+@_jit.inner
+def sum_of_squares(x):
+    total = 0.0
+    for i in range(x.size):
+        total += square(x[i])
+    return total
+
+
+@pytest.fixture
+def norm():
+    options = {**_jit.OPTIONS, "_nrt": False}
+    return numba.njit(pipeline_class=_parts.EntryCompiler, **options)(lambda x: np.sqrt(sum_of_squares(x)))
+
+
+def test_an_entry_takes_in_its_parts_and_they_are_not_emitted(norm):
+    assert norm(np.array([3.0, 4.0])) == 5.0
+    [whole], part = norm.overloads.values(), sum_of_squares.overloads[norm.signatures[0]]
+    assert isinstance(part.library, _parts.Part) and not isinstance(whole.library, _parts.Part)
+    assert part.library.get_pointer_to_function(part.fndesc.llvm_func_name) == 0
+    assert whole.library.get_pointer_to_function(whole.fndesc.llvm_func_name) != 0
+    defined = [f.name for f in whole.library.get_defined_functions()]
+    assert not any("square" in name for name in defined), "both parts are pasted in"
+
+
+def test_a_compilation_is_told_once(norm, monkeypatch, caplog):
+    monkeypatch.setattr(_parts.EntryCompiler, "told", False)
+    norm(np.zeros(2))
+    norm(np.zeros(2, np.float32))
+    assert [(r.name, r.levelname, r.message) for r in caplog.records] == [("reluflow", "WARNING", _parts.TOLD)]
+
+
+def test_infinity_and_nan_are_kept(norm):
+    assert norm(np.array([1.0, np.inf])) == np.inf
+    assert np.isnan(norm(np.array([1.0, np.nan])))
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_the_collector_is_as_it_was_after_a_compilation(norm, collecting):
+    before = gc.isenabled()
+    try:
+        (gc.enable if collecting else gc.disable)()
+        norm(np.zeros(1))
+        assert gc.isenabled() is collecting
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_the_collector_is_as_it_was_after_a_failed_compilation():
+    bad = numba.njit(pipeline_class=_parts.EntryCompiler)(lambda x: x.no_such_thing)
+    with pytest.raises(numba.TypingError):
+        bad(1.0)
+    assert gc.isenabled()
+
+
+def test_only_tested_versions_of_numba_get_the_special_compiler(monkeypatch):
+    monkeypatch.delenv("RELUFLOW_JIT", raising=False)
+    assert [_jit.tested(v) for v in ("0.60.1", "0.61.0", KNOWN, "0.69.0rc1", "1.0", UNKNOWN)] == [0, 1, 1, 0, 0, 0]
+    monkeypatch.setenv("RELUFLOW_JIT", "plain")
+    assert not _jit.tested(KNOWN)
+
+
+def test_the_installed_numba_is_a_tested_one():
+    assert _jit.tested(numba.__version__)
+
+
+@pytest.mark.parametrize("version", [KNOWN, UNKNOWN])
+def test_kernels_of_an_unknown_numba_compute_the_same(version, monkeypatch, tmp_path):
+    # One of each kind, as in the engine: an entry calls a part that makes an array and a part that does not.
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    make = _jit.decorators(version)
+
+    @make.glue
+    def first(x, r):
+        return x[:r]
+
+    @make.inner
+    def dot(x, y):
+        total = 0.0
+        for i in range(x.size):
+            total += x[i] * y[i]
+        return total
+
+    @make.making
+    def doubled(x):
+        y = np.empty(x.size)
+        for i in range(x.size):
+            y[i] = 2.0 * x[i]
+        return dot(x, y)
+
+    @make.entry
+    def both(x, r):
+        return doubled(first(x, r)) + dot(x, x)
+
+    x = np.arange(6.0)
+    assert both(x, 3) == 2.0 * 5.0 + 55.0
+    assert (dot.targetoptions.get("no_cpython_wrapper", False)) is (version == KNOWN)
+
+
+def test_kernels_compiled_from_other_sources_are_forgotten_wherever_numba_keeps_them(monkeypatch, tmp_path):
+    # A read-only installation is cached in the user's folder, not beside the source.
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def entry():
+        return _jit.entry(lambda x: 2.0 * x)
+
+    compiled = entry()
+    assert compiled(1.5) == 3.0
+    folder = Path(compiled.stats.cache_path)
+    assert tmp_path in folder.parents and list(folder.glob("*.nbc"))
+    entry()
+    assert list(folder.glob("*.nbc")), "nothing has changed"
+    monkeypatch.setattr(_jit, "sources", lambda: "a force was doubled in field.py")
+    entry()
+    assert not list(folder.glob("*.nb[ci]"))
+
+
+def test_kernels_stored_late_by_a_process_with_older_sources_are_not_used(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def entry():
+        return _jit.entry(lambda x: 2.0 * x)
+
+    late = entry()
+    monkeypatch.setattr(_jit, "sources", lambda: "newer")
+    entry()
+    late(1.5)
+    found = entry()
+    assert found(1.5) == 3.0 and sum(found.stats.cache_hits.values()) == 0
+    again = entry()
+    assert again(1.5) == 3.0 and sum(again.stats.cache_hits.values()) == 1
+
+
+def test_the_digest_of_the_sources_covers_every_kernel_and_the_table_of_losses(monkeypatch, tmp_path):
+    package = tmp_path / "engine"
+    package.mkdir()
+    monkeypatch.setattr(_jit, "__file__", str(package / "_jit.py"))
+    seen = set()
+    for name, text in (("engine/field.py", "a"), ("engine/field.py", "b"), ("losses.py", "c"), ("engine/new.py", "")):
+        (tmp_path / "losses.py").touch()
+        (tmp_path / name).write_text(text)
+        seen.add(_jit.sources.__wrapped__())
+    assert len(seen) == 4
