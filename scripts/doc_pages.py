@@ -135,12 +135,12 @@ def errata(paper: str) -> list[str]:
         "",
         "Where a check is named, its printed form fails where the evidence says, and the corrected one holds.",
         "",
-        "| | where | printed | corrected | evidence | check |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| | kind | where | printed | corrected | evidence | check |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for e in found:
         check = f"[`{e.check}`](../verdicts.md#{anchor(e.check)})" if e.check else ""
-        row = (e.label, cell(e.where), cell(e.printed), cell(e.corrected), cell(e.evidence), check)
+        row = (e.label, e.kind, cell(e.where), cell(e.printed), cell(e.corrected), cell(e.evidence), check)
         lines.append("| " + " | ".join(row) + " |")
     return lines
 
@@ -161,7 +161,7 @@ def anchor(name: str) -> str:
 
 def tree(docs: Path) -> str:
     """The contents of what other scripts write."""
-    pages = ["verdicts", "errata", "facts", "gallery/README"]
+    pages = ["verdicts", "errata", "coverage", "mutants", "facts", "gallery/README"]
     pages += sorted(p.relative_to(docs).with_suffix("").as_posix() for p in docs.glob("gallery/*/README.md"))
     there = [p for p in pages if (docs / f"{p}.md").exists()]
     return "\n".join(["```{toctree}", ":caption: Evidence", ":maxdepth: 1", ":hidden:", "", *there, "```", ""])

@@ -15,9 +15,10 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-BAD = ("violated", "unmeasured")
+BAD = ("violated", "unmeasured", "unfinished")
 
 
 def papers() -> list[str]:
@@ -45,28 +46,37 @@ def cell(text: object) -> str:
 
 
 def errata() -> str:
+    import reluflow as rf
+    from reluflow.papers._erratum import KINDS
+
+    forms = {c.name: c.forms for c in rf.checks()}
     lines = [
         "# Errata",
         "",
-        "Where the papers' texts and the truth differ, and what shows it. Where a check is named, its printed form "
-        '(`rf.check(name, subject, form="printed")`) fails on the subject that the evidence describes and the '
-        "corrected one holds; a test holds both. This page is written by `scripts/pages.py`.",
+        "Where the papers' texts and the truth differ, and what shows it, in three kinds. Where the last column has a "
+        'check, its printed form (`rf.check(name, subject, form="printed")`) fails on the subject that the evidence '
+        "describes and the corrected one holds; a test holds both. Elsewhere the evidence names what shows it. This "
+        "page is written by `scripts/pages.py`.",
+        "",
+        *(f"- **{kind}**: {meaning}" for kind, meaning in KINDS.items()),
     ]
     for paper in papers():
         found = part(paper, "_errata")
         if found is None:
             continue
-        lines += [
-            "",
-            f"## {title(paper)}",
-            "",
-            "| | where | printed | corrected | evidence | check |",
-            "|---|---|---|---|---|---|",
-        ]
-        for e in found.ERRATA:
-            check = f"`{e.check}`" if e.check else ""
-            row = (e.label, cell(e.where), cell(e.printed), cell(e.corrected), cell(e.evidence), check)
-            lines.append("| " + " | ".join(row) + " |")
+        of_kind = Counter(e.kind for e in found.ERRATA)
+        lines += ["", f"## {title(paper)}", "", ", ".join(f"{of_kind[k]} {k}" for k in KINDS if of_kind[k]) + "."]
+        for kind in KINDS:
+            mine = [e for e in found.ERRATA if e.kind == kind]
+            if not mine:
+                continue
+            lines += ["", f"### {kind.capitalize()}", ""]
+            lines += ["| | where | printed | corrected | evidence | check |", "|---|---|---|---|---|---|"]
+            for e in mine:
+                check = f"`{e.check}`" if e.check and "printed" in forms[e.check] else ""
+                evidence = e.evidence if check or not e.check else f"{e.evidence} (see `{e.check}`)"
+                row = (e.label, cell(e.where), cell(e.printed), cell(e.corrected), cell(evidence), check)
+                lines.append("| " + " | ".join(row) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -133,6 +143,7 @@ def verdicts() -> tuple[str, str]:
     """The page, and a line about it."""
     began = time.perf_counter()
     body, counts, checks, serious = [], Counter[str](), 0, 0
+    every, met = list[Any](), list[Any]()
     for paper in papers():
         since, rows = time.perf_counter(), list(judged(paper))
         if not rows:
@@ -142,6 +153,8 @@ def verdicts() -> tuple[str, str]:
         said = ", ".join(f"{n} {v}" for v, n in of_paper.most_common())
         body += ["", f"## {title(paper)}", "", f"{sum(of_paper.values())} claims: {said}; {took:.0f} s.", ""]
         body += summary(rows)
+        every += [check for check, *_ in rows]
+        met += [check for check, _, report in rows if report.applies]
         serious += sum(c.verdict == "violated" for *_, r in rows if r.applies for c in r.claims)
         last = None
         for check, name, report in rows:
@@ -155,10 +168,14 @@ def verdicts() -> tuple[str, str]:
     total = sum(counts.values())
     said = ", ".join(f"{n} {v}" for v, n in counts.most_common())
     line = f"{checks} checks, {total} claims on the standard runs: {said}; {took:.0f} s"
+    unmet = sorted({c.name for c in every} - {c.name for c in met})
+    left = f" ({', '.join(unmet)})" if unmet else ""
     head = [
         "# Verdicts",
         "",
-        f"{line}, the runs included. Violated although all hypotheses are met: {serious}.",
+        f"{line}, the runs included. Violated although all hypotheses are met: {serious}. Checks whose hypotheses no "
+        f"subject meets: {len(unmet)}{left}. Unfinished (the run ends before the claim can be decided): "
+        f"{counts['unfinished']}.",
         "",
         "Every check on its standard subjects, corrected form. † marks a subject on which some hypothesis fails: its "
         "claims are measured anyway. *holds within slack*: true up to the rounding that the check's docstring derives; "
@@ -197,16 +214,84 @@ def table(name: str, report) -> list[str]:
     return out
 
 
+SIGNS = {"claim": "C", "hypothesis": "H", "unfinished": "F", "unmeasured": "M", "record": "r", "nothing": "·"}
+
+
+def mutants() -> str:
+    """Every check against every tampering of a run, with the reasons for what a result does not notice."""
+    sys.path.insert(0, str(DOCS.parent))
+    from tests.papers import mutants as made
+
+    counts, body = Counter[str](), []
+    for paper in papers():
+        names = [name for name in made.SUBJECT if name.startswith(f"{paper}.")]
+        if not names:
+            continue
+        kinds = list(made.SINGLE if paper == "lee2023" else made.MUTANTS)
+        body += ["", f"## {title(paper)}", "", "| check | subject | " + " | ".join(kinds) + " | not spoken of |"]
+        body += ["|---|---|" + "---|" * len(kinds) + "---|"]
+        for name in names:
+            row = made.row(name)
+            counts.update(row.values())
+            silent = [k for k in kinds if row[k] in ("record", "nothing") and k not in ("drop events", "cut the run")]
+            why = list(dict.fromkeys(made.reason(name, k) for k in silent))
+            cells = " | ".join(SIGNS[row[k]] for k in kinds)
+            body.append(f"| {name} | {cell(made.SUBJECT[name])} | {cells} | {cell('; '.join(why))} |")
+    own = sum(counts[k] for k in ("claim", "hypothesis", "unfinished", "unmeasured"))
+    head = [
+        "# Checks against tampered runs",
+        "",
+        "What a check is worth is what it would notice. Each check of a run is judged on a subject that meets its "
+        "hypotheses, and again on that run tampered with. C: a claim is violated; H: a hypothesis fails; F: a claim is "
+        "unfinished, M: unmeasured, which was decided before; r: the result itself says nothing of what was changed, "
+        "and only the claims about the run's own record (`report.record`: log, weights, outputs and motion agree) are "
+        "violated; ·: nothing (for *cut the run* that is right: what is left decides every claim; runs of single "
+        "neurons have no record). The last column says why a result does not speak of what it does not notice; the log "
+        "of events is never read by a result. This page is written by `scripts/pages.py --mutants`.",
+        "",
+        f"{sum(counts.values())} pairs: {own} noticed by the result itself, {counts['record']} by the run's record "
+        f"alone, {counts['nothing']} not at all.",
+    ]
+    return "\n".join(head + body) + "\n"
+
+
+def coverage() -> str:
+    """Every statement of every paper: the checks and figures that look at it, or why none does."""
+    head = [
+        "# Coverage",
+        "",
+        "Every numbered or named statement of the papers' texts, and what looks at it: checks (`rf.check`), figures "
+        "(`reluflow reproduce`), or the reason why nothing does. This page is written by `scripts/pages.py`.",
+    ]
+    counts, body = [], []
+    for paper in papers():
+        found = part(paper, "_coverage")
+        if found is None:
+            continue
+        with_ = sum(bool(s.by) for s in found.COVERAGE)
+        counts.append(f"{paper}: {with_} of {len(found.COVERAGE)} statements, the rest with a reason")
+        body += ["", f"## {title(paper)}", "", "| statement | checks and figures | remark |", "|---|---|---|"]
+        for s in found.COVERAGE:
+            body.append(f"| {cell(s.name)} | {', '.join(f'`{name}`' for name in s.by)} | {cell(s.reason)} |")
+    return "\n".join([*head, "", *(f"- {line}." for line in counts), *body]) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--errata", action="store_true", help="write the errata alone")
     parser.add_argument("--facts", action="store_true", help="write the facts alone")
+    parser.add_argument("--mutants", action="store_true", help="write the table of tampered runs alone")
+    parser.add_argument("--coverage", action="store_true", help="write the coverage page alone")
     parser.add_argument("--out", type=Path, default=DOCS, help="the folder to write to")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    every = not (given.errata or given.facts)
+    every = not (given.errata or given.facts or given.mutants or given.coverage)
     if every or given.errata:
         (given.out / "errata.md").write_text(errata())
+    if every or given.mutants:
+        (given.out / "mutants.md").write_text(mutants())
+    if every or given.coverage:
+        (given.out / "coverage.md").write_text(coverage())
     if every or given.facts:
         (given.out / "facts.md").write_text(facts(DOCS / "gallery"))
     if every:

@@ -55,7 +55,7 @@ def test_windows_and_steps_agree(loss, monkeypatch):
 @every_loss
 def test_the_stepped_flow_agrees_with_the_exact_one(loss):
     problem, t1, rtol = problem_of(loss), 10.0, 1e-4
-    stepped = rf.solve(problem, rf.Flow(rtol=rtol, events="stepped"), t1=t1)
+    stepped = rf.solve(problem, rf.SteppedFlow(rtol=rtol), t1=t1)
     t = np.linspace(0.0, t1, 9)
     assert gap(stepped.outputs_at(t), rf.solve(problem, rf.Flow(rtol=1e-10), t1=t1).outputs_at(t)) <= 100 * rtol
     np.testing.assert_allclose(
@@ -140,7 +140,7 @@ def test_hinge2_is_the_square_loss_until_a_margin_passes_1():
     assert gap(run.outputs_at(10.0), other.outputs_at(10.0)) > 1e-3
 
 
-@pytest.mark.parametrize("method", [rf.Flow(rtol=1e-10), rf.Flow(rtol=1e-5, events="stepped")])
+@pytest.mark.parametrize("method", [rf.Flow(rtol=1e-10), rf.SteppedFlow(rtol=1e-5)])
 def test_hinge2_follows_the_closed_form_across_a_margin_of_1(method):
     # One neuron on two points of a line, x = 1 and 2: with r the output at 1, r' = r (3 - 5 r) until the margin 2 r of
     # the second passes 1, and r' = r (1 - r) from then on.
@@ -177,5 +177,5 @@ def test_a_network_with_all_margins_above_1_is_at_rest_at_once():
 def test_hinge2_is_never_given_to_the_implicit_step():
     from reluflow.drive.exact import Machine
 
-    assert Machine(problem_of("square"), RTOL, 1.0).stiff.rhs.size > 0
-    assert Machine(problem_of("hinge2"), RTOL, 1.0).stiff.rhs.size == 0
+    assert Machine(problem_of("square"), RTOL, 1.0).scratch.stiff.rhs.size > 0
+    assert Machine(problem_of("hinge2"), RTOL, 1.0).scratch.stiff.rhs.size == 0

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 
-from reluflow.engine import _jit
+from reluflow.engine import _jit, _parts
 from reluflow.engine import loss as compiled
 from reluflow.losses import LOSSES, function
 
@@ -86,7 +86,7 @@ def test_codes_and_names_are_those_of_one_row():
     assert all(name == row.name for name, row in LOSSES.items())
 
 
-@numba.njit(**(_jit.ENTRY | {"cache": False}))
+@numba.njit(pipeline_class=_parts.EntryCompiler, _nrt=False, **_jit.OPTIONS)
 def by_kernels(loss, y, f, out):
     """Force, curvature, and with a tail the logarithms; returns the sum of values."""
     for i in range(f.size):
@@ -144,29 +144,3 @@ def test_the_log_of_a_sum_is_the_log_of_the_sum(row):
     f, y = rng.normal(size=(4, 6)), rng.choice(labels(row), 6)
     plain = np.log(0.25 * np.sum(row.value(y, f), axis=1) + 0.7)
     np.testing.assert_allclose(row.log_total(y, f, 0.25, 0.7), plain, rtol=1e-14)
-
-
-def test_a_kernel_compiled_with_another_table_is_forgotten(tmp_path):
-    """Numba looks at the file of the kernel alone; the table is a file of its own."""
-    import shutil
-    import subprocess
-    import sys
-    from pathlib import Path
-
-    import reluflow
-
-    source = Path(reluflow.__file__).parent
-    for part in ("__init__.py", "_lazy.py", "losses.py", "engine/__init__.py"):
-        (tmp_path / "reluflow" / part).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source / part, tmp_path / "reluflow" / part)
-    cache = tmp_path / "reluflow" / "engine" / "__pycache__"
-    use = [sys.executable, "-c", "import reluflow.engine"]
-    env = {"PYTHONPATH": str(tmp_path)}
-    subprocess.run(use, env=env, check=True)
-    (cache / "old.nbi").touch()
-    subprocess.run(use, env=env, check=True)
-    assert (cache / "old.nbi").exists()
-    with (tmp_path / "reluflow" / "losses.py").open("a") as table:
-        table.write("# one more row\n")
-    subprocess.run(use, env=env, check=True)
-    assert not (cache / "old.nbi").exists()

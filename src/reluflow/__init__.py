@@ -33,6 +33,7 @@ _NAMES = {
     "Claim": "claim",
     "Report": "claim",
     "check": "checking",
+    "checker": "checking",
     "checks": "checking",
     "certify": "certify",
     "Certificate": "certify",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from reluflow.certify import Refused as Refused
     from reluflow.certify import certify as certify
     from reluflow.checking import check as check
+    from reluflow.checking import checker as checker
     from reluflow.checking import checks as checks
     from reluflow.claim import Claim as Claim
     from reluflow.claim import Report as Report

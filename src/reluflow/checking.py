@@ -3,16 +3,24 @@
 `reluflow/papers/min2024/theorem1.py` is "min2024.theorem1". Such a file has a one-line docstring that says what the
 result is, `needs` (what it is about), `check(subject, ...) -> Report`, and, where print and correction differ,
 `forms = ("corrected", "printed")` with a `form=` argument to `check`. Papers of other distributions are found by their
-entry points (`papers/_found.py`).
+entry points (`papers/_found.py`). A function of a notebook is a check too, by itself or registered by `checker`.
+
+Whatever is judged on a Solution also gets the claims of `observe.consistency`: a report on a run whose record
+contradicts itself is no evidence.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from types import ModuleType
+from typing import Any
 
-from reluflow.claim import Report
+import numpy as np
+
+from reluflow._checks import one_of
+from reluflow.claim import Claim, Report
 from reluflow.data.core import Data
 from reluflow.papers import _found
 from reluflow.problem import Problem
@@ -51,17 +59,80 @@ class Check:
         return f"{self.name}: {self.title} (needs {NEEDS[self.needs]})"
 
 
+@dataclass(frozen=True)
+class Summary(Report):
+    """All checks of a paper judged on one subject: `reports`, and `left_out` with the reason for each.
+
+    `claims` are those of the reports whose hypotheses are met, so that `ok`, `violated` and `counts()` speak of them.
+    """
+
+    reports: tuple[Report, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def applying(self) -> tuple[Report, ...]:
+        return tuple(r for r in self.reports if r.applies)
+
+    def line(self) -> str:
+        """One sentence: how many checks apply, the verdicts of their claims, and how long the run should be."""
+        verdicts = ", ".join(f"{n} {verdict}" for verdict, n in self.counts().items()) or "no claim"
+        later = [r.until for r in self.applying if r.unfinished and r.until > 0]
+        more = f" A run up to t1 = {max(later):.6g} decides what is unfinished." if later else ""
+        total = len(self.reports) + len(self.left_out)
+        return f"{len(self.applying)} of {total} checks apply: {verdicts}.{more}"
+
+    def to_dict(self) -> dict:
+        """Plain values for JSON."""
+        left = [{"name": name, "reason": reason} for name, reason in self.left_out]
+        reports = [r.to_dict() for r in self.reports]
+        return {"name": self.name, "title": self.title, "reports": reports, "left_out": left, "summary": self.line()}
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.title}" if self.title else self.name]
+        for report in self.applying:
+            verdicts = ", ".join(f"{n} {verdict}" for verdict, n in report.counts().items())
+            lines.append(f"  {report.name}: {verdicts}")
+            lines += [f"    {claim}" for claim in report.violated]
+        for report in self.reports:
+            if not report.applies:
+                failing = next(h for h in report.hypotheses if not h.ok)
+                lines.append(f"  {report.name}: does not apply, {failing}")
+        lines += [f"  {name}: left out, {reason}" for name, reason in self.left_out]
+        if not self.consistent:
+            lines += ["  the record of the run contradicts itself: nothing above is evidence"]
+            lines += [f"    {claim}" for claim in self.record if claim.verdict == "violated"]
+        return "\n".join([*lines, self.line()])
+
+    __repr__ = __str__
+
+
+_mine: dict[str, Callable] = {}  # checks that `checker` registered, by name
+
+
 def checks(paper: str | None = None) -> list[Check]:
-    """Every theorem that can be checked, of one paper or of all."""
-    return [_entry(name) for name in (names() if paper is None else _of(paper) if paper in _found.names() else [])]
+    """Every theorem that can be checked, of one paper or of all, and what `checker` registered."""
+    if paper is None:
+        return [_entry(name) for name in [*names(), *_mine]]
+    mine = [name for name in _mine if name.split(".")[0] == paper]
+    return [_entry(name) for name in (_of(paper) if paper in _found.names() else []) + mine]
 
 
-def check(name: str, subject=None, *, form: str | None = None, **options) -> Report:
+def check(name: str | Callable, subject=None, *, form: str | None = None, **options) -> Report:
     """Judges the named result on `subject`: Data, a Problem, a Solution or a single-neuron run, as the result needs.
 
     A Solution may stand in for its Problem and a Problem for its Data. `form="printed"` takes the paper's own wording
     where it differs from the corrected one. Other options go to the checker (`seed=` where it samples).
+
+    The name of a paper judges all its results and returns a `Summary`: what does not suit the subject is left out with
+    the reason, and nothing aborts the rest. A function of your own, of the subject, may return a Report, a Claim,
+    several Claims, or True and False.
     """
+    if callable(name):
+        return _judged(name, subject, options)
+    if name in _mine:
+        return _judged(_mine[name], subject, options)
+    if name in _found.names() or (_mine and name in {n.split(".")[0] for n in _mine}):
+        return _summary(name, subject, form)
     module = _module(name)
     forms = getattr(module, "forms", ("corrected",))
     if form is not None and form not in forms:
@@ -76,9 +147,89 @@ def check(name: str, subject=None, *, form: str | None = None, **options) -> Rep
     arguments = () if module.needs == "nothing" else (_reduce(name, module.needs, subject),)
     from reluflow.solve import whole_runs
 
-    with whole_runs():
+    # What is not defined on a subject becomes NaN, and its claim unmeasured.
+    with whole_runs(), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         report = module.check(*arguments, **options)
-    return replace(report, title=report.title or _title(module))
+        record = _record(arguments[0]) if arguments else ()
+    return replace(report, title=report.title or _title(module), record=record)
+
+
+def checker(name: str = "", *, needs: str = "solution") -> Callable[[Callable], Callable]:
+    """Registers a function as a check: `@rf.checker("mine.norms", needs="flow")`, then `rf.check("mine.norms", sol)`.
+
+    Without a dot the name is put under "mine". `needs` is what the function is about, as for a theorem's file. The
+    function itself is unchanged; registering the same name again replaces it.
+    """
+    one_of("needs", needs, NEEDS)
+
+    def register(function: Callable) -> Callable:
+        full = name or getattr(function, "__name__", "check")
+        full = full if "." in full else f"mine.{full}"
+        if full.split(".")[0] in _found.names():
+            raise ValueError(f'A check of your own must not be named like a paper\'s, got "{full}": try "mine.{full}".')
+        function.needs = needs  # type: ignore[attr-defined]
+        function.check_name = full  # type: ignore[attr-defined]
+        _mine[full] = function
+        return function
+
+    return register
+
+
+def _judged(function: Callable, subject, options: dict) -> Report:
+    """The Report of a function of the user's own."""
+    name = getattr(function, "check_name", getattr(function, "__name__", "check"))
+    needs = getattr(function, "needs", None)
+    if needs is not None and needs != "nothing":
+        subject = _reduce(name, needs, subject)
+    from reluflow.solve import whole_runs
+
+    with whole_runs():
+        found = function(**options) if needs == "nothing" else function(subject, **options)
+        record = _record(subject)
+    title = (inspect.getdoc(function) or "").split("\n")[0]
+    if isinstance(found, Report):
+        return replace(found, title=found.title or title, record=record)
+    if isinstance(found, bool | np.bool_):
+        found = Claim(title or name, float(found), "=", 1.0)
+    claims = [found] if isinstance(found, Claim) else list(found) if isinstance(found, Iterable) else [found]
+    wrong = [c for c in claims if not isinstance(c, Claim)]
+    if wrong:
+        raise TypeError(f"`{name}` must return a Report, Claims, or True or False, got {type(wrong[0]).__name__}.")
+    return Report(name, claims, title=title, record=record)
+
+
+def _summary(paper: str, subject, form: str | None) -> Summary:
+    reports, left = list[Report](), list[tuple[str, str]]()
+    record: Any = ()
+    for entry in checks(paper):
+        if form is not None and form not in entry.forms:
+            left.append((entry.name, f'it has no form "{form}"'))
+            continue
+        if entry.needs == "nothing" and subject is not None:
+            left.append((entry.name, f'it is about no run or data: `rf.check("{entry.name}")`'))
+            continue
+        try:
+            report = check(entry.name, subject, form=form)
+        except Exception as error:  # one check that cannot be judged is no reason to lose the others
+            left.append((entry.name, " ".join(str(error).split()) or type(error).__name__))
+            continue
+        record = report.record or record
+        reports.append(report)
+    claims = [c for r in reports if r.applies for c in r.claims]
+    title = (_found.module(paper).__doc__ or "").strip().split("\n")[0] if paper in _found.names() else ""
+    form, every, left_out = form or "corrected", tuple(reports), tuple(left)
+    return Summary(paper, claims, title=title, form=form, record=record, reports=every, left_out=left_out)
+
+
+def _record(subject) -> tuple[Claim, ...]:
+    """What every result judged on a run takes for granted about it."""
+    from reluflow.solution import Solution
+
+    if not isinstance(subject, Solution):
+        return ()
+    from reluflow.observe.record import consistency
+
+    return tuple(consistency(subject))
 
 
 def names() -> list[str]:
@@ -93,6 +244,9 @@ def _of(paper: str) -> list[str]:
 
 
 def _entry(name: str) -> Check:
+    if name in _mine:
+        found = _mine[name]
+        return Check(name, (inspect.getdoc(found) or "").split("\n")[0], found.needs, ("corrected",))  # type: ignore[attr-defined]
     module = _import(name)
     return Check(name, _title(module), module.needs, getattr(module, "forms", ("corrected",)))
 

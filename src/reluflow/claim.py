@@ -5,7 +5,8 @@ constants, its claims. Claims are judged even when hypotheses fail: `report.appl
 
 Verdicts: "holds" and "violated" are strict; "holds within slack" would be violated without the slack, which is the
 rounding or discretisation that the checker's docstring derives. A limit is never more than "consistent so far", a
-constant the paper does not name never more than "constant fitted".
+constant the paper does not name never more than "constant fitted". "unfinished" is a claim about moments later than the
+end of the run, with what is missing; "unmeasured" one that this subject cannot decide at all.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Claim:
     says where the worst case was: a time, a neuron, a pair. `kind="limit"` is a statement about t or scale going to a
     limit, `measured` being what extrapolation gives; `kind="fitted"` has a constant the paper leaves open, and
     `measured` is its smallest value. `note` shows the extrapolation or the fit. A measured NaN is "unmeasured".
+    `missing` says what the run would have to reach for the claim to be decided: such a claim is "unfinished".
     """
 
     text: str
@@ -41,12 +43,15 @@ class Claim:
     at: object = None
     kind: str = "exact"
     note: str = ""
+    missing: str = ""
 
     def __post_init__(self):
         one_of("relation", self.relation, RELATIONS)
         one_of("kind", self.kind, KINDS)
         for name in ("measured", "bound", "slack"):
             object.__setattr__(self, name, float(getattr(self, name)))
+        if math.isnan(self.slack) and (math.isnan(self.measured) or math.isnan(self.bound)):
+            object.__setattr__(self, "slack", 0.0)  # a slack computed from what cannot be measured
         if not self.slack >= 0.0:
             raise ValueError(f"`slack` must be >= 0, got {self.slack} for {self.text!r}: derive it, or leave it out.")
 
@@ -60,7 +65,9 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """holds, holds within slack, violated, unmeasured, consistent so far, constant fitted."""
+        """holds, holds within slack, violated, unfinished, unmeasured, consistent so far, constant fitted."""
+        if self.missing:
+            return "unfinished"
         if math.isnan(self.measured) or math.isnan(self.bound):
             return "unmeasured"
         margin = self.margin
@@ -73,26 +80,32 @@ class Claim:
 
     @property
     def ok(self) -> bool:
-        """Neither violated nor unmeasured."""
-        return self.verdict not in ("violated", "unmeasured")
+        """Neither violated nor unfinished nor unmeasured."""
+        return self.verdict not in ("violated", "unfinished", "unmeasured")
 
     def to_dict(self) -> dict:
         """Plain values for JSON; infinities and NaN as strings."""
         numbers = {k: _plain(getattr(self, k)) for k in ("measured", "bound", "slack", "margin")}
         rest = dict(text=self.text, relation=self.relation, log=self.log, kind=self.kind, note=self.note)
+        rest["missing"] = self.missing
         return {**rest, **numbers, "at": _plain(self.at), "verdict": self.verdict}
 
     def __str__(self) -> str:
         left, right = (_number(v, self.log) for v in (self.measured, self.bound))
         where = "" if self.at is None else f" (at {_place(self.at)})"
         slack = f" slack {self.slack:.2g}" if self.slack else ""
-        note = f"; {self.note}" if self.note else ""
+        note = "".join(f"; {text}" for text in (self.missing, self.note) if text)
         return f"{self.verdict:<18} {self.text}: {left} {self.relation} {right}{slack}{where}{note}"
 
 
 @dataclass(frozen=True)
 class Report:
-    """A numbered result judged on one subject. `form` is "corrected" (as in the handbook) or "printed"."""
+    """A numbered result judged on one subject. `form` is "corrected" (as in the handbook) or "printed".
+
+    `record` are claims about the run itself, the same for every result judged on it: that its log of events, its
+    weights, its outputs and its equations of motion agree. A report on a run whose record contradicts itself proves
+    nothing. `until` is the run's own time up to which the result needs the run (0: none; inf: a limit in time).
+    """
 
     name: str
     claims: Sequence[Claim]
@@ -101,9 +114,12 @@ class Report:
     form: str = "corrected"
     notes: Sequence[str] = ()
     title: str = ""
+    record: Sequence[Claim] = ()
+    until: float = 0.0
 
     def __post_init__(self):
-        for name in ("claims", "hypotheses", "notes"):
+        object.__setattr__(self, "until", float(self.until))
+        for name in ("claims", "hypotheses", "notes", "record"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     @property
@@ -113,12 +129,29 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no claim is violated."""
-        return all(c.verdict != "violated" for c in self.claims)
+        """Whether no claim is violated, those about the run's own record included."""
+        return self.consistent and not self.violated
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the run's record does not contradict itself."""
+        return all(c.verdict != "violated" for c in self.record)
 
     @property
     def violated(self) -> tuple[Claim, ...]:
         return tuple(c for c in self.claims if c.verdict == "violated")
+
+    @property
+    def unfinished(self) -> tuple[Claim, ...]:
+        """Claims about moments later than the end of the run."""
+        return tuple(c for c in self.claims if c.verdict == "unfinished")
+
+    def counts(self) -> dict[str, int]:
+        """How many claims have which verdict."""
+        found: dict[str, int] = {}
+        for claim in self.claims:
+            found[claim.verdict] = found.get(claim.verdict, 0) + 1
+        return found
 
     def to_dict(self) -> dict:
         """Plain values for JSON."""
@@ -130,6 +163,8 @@ class Report:
             "hypotheses": [h.to_dict() for h in self.hypotheses],
             "constants": {k: _plain(v) for k, v in self.constants.items()},
             "claims": [c.to_dict() for c in self.claims],
+            "record": [c.to_dict() for c in self.record],
+            "until": _plain(self.until),
             "notes": list(self.notes),
         }
 
@@ -141,6 +176,9 @@ class Report:
         if self.constants:
             lines.append("  constants  " + ", ".join(f"{k} = {_number(v, False)}" for k, v in self.constants.items()))
         lines += ["  claims"] + [f"    {c}" for c in self.claims]
+        if not self.consistent:
+            lines += ["  the record of the run contradicts itself: nothing above is evidence"]
+            lines += [f"    {c}" for c in self.record if c.verdict == "violated"]
         lines += [f"  note: {n}" for n in self.notes]
         return "\n".join(lines)
 

@@ -27,15 +27,10 @@ class Replay:
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Records that kernels change in place do not survive pickling: the driver is made anew.
-        kept = {name: value for name, value in vars(self).items() if name not in ("_lock", "_driver")}
-        return kept | {"made_from": self._driver.made_from}
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        from reluflow.drive import driver_for
-
-        driver = driver_for(*state.pop("made_from"))
-        vars(self).update(state, _driver=driver, _lock=threading.RLock())
+        vars(self).update(state, _lock=threading.RLock())
 
     @property
     def surfaces(self) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from reluflow.clock import Clock, clock_for
 from reluflow.drive.loop import Driver, Run
 from reluflow.drive.recorder import Costs, States
 from reluflow.events import Events
-from reluflow.init import Params
+from reluflow.init import LOG_MIN, Params
 from reluflow.methods import Descent, Flow, Method
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -232,7 +232,7 @@ class Solution:
     def at(self, t: Times = None, *, log_t: Times = None) -> Params | list[Params]:
         """The weights at time t (or e^log_t) as `Params`; a list of them for several times."""
         found, scalar = self._moments(t, log_t)
-        params = [Params(w, a, log_scale=c) for w, a, c in zip(found.w, found.a, found.log_scale)]
+        params = [_params(w, a, c) for w, a, c in zip(found.w, found.a, found.log_scale)]
         return params[0] if scalar else params
 
     def outputs_at(self, t: Times = None, *, log_t: Times = None) -> np.ndarray:
@@ -296,7 +296,7 @@ class Solution:
     def final(self) -> Params:
         """The weights at the end of the run."""
         end = self.end
-        return Params(end.w[0], end.a[0], log_scale=end.log_scale[0])
+        return _params(end.w[0], end.a[0], end.log_scale[0])
 
     def __copy__(self) -> Solution:
         return type(self)(self.recording, self.replay)
@@ -357,6 +357,11 @@ class Solution:
             f"Solution(t = 0..{end_text(self)}: {steps}, {s.events} events{slides}{odd}, loss {loss}, "
             f"{accuracy}; {self.outcome.value})"
         )
+
+
+def _params(w: np.ndarray, a: np.ndarray, log_scale: np.ndarray) -> Params:
+    """Weights at one instant; a neuron that has shrunk below the smallest log scale is given that."""
+    return Params(w, a, log_scale=np.maximum(log_scale, LOG_MIN))
 
 
 def _frames(sol: Solution) -> Moments:

@@ -101,7 +101,7 @@ def end_clock(problem: Problem, t1: float | None, log_t1: float | None, method: 
             return float(clock.of_log(log_t1))
         if log_t1 > 700:
             raise ValueError(
-                f"`log_t1` must be <= 700 for the {problem.loss} loss, got {log_t1:g}: it ends in finite time to "
+                f"`log_t1` must be <= 700 for the {problem.loss} loss, got {log_t1:g}: it converges in finite time to "
                 "rounding, so omit both `t1` and `log_t1` to run until convergence."
             )
         return float(clock.of_log(log_t1))

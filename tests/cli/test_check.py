@@ -107,8 +107,25 @@ def test_the_printed_form_and_generators_are_reached(here, capsys):
 def test_a_whole_paper_is_judged_at_once(here, capsys):
     rf.Experiment.from_toml("my.toml").run().save("run")
     assert reluflow("check", "min2024", "run", "--json") == 0
-    reports = json.loads(capsys.readouterr().out)
-    assert {r["name"] for r in reports} == {c.name for c in rf.checks("min2024")}
+    found = json.loads(capsys.readouterr().out)
+    judged, left = {r["name"] for r in found["reports"]}, {r["name"] for r in found["left_out"]}
+    assert judged | left == {c.name for c in rf.checks("min2024")}
+    assert left == {c.name for c in rf.checks("min2024") if c.needs == "nothing"}
+    assert reluflow("check", "lee2023", "run") == 0
+    text = said(capsys)
+    assert "lee2023.theorem3_2 left out: lee2023.theorem3_2 needs a run of rf.single.solve, got Solution" in text
+    assert "lee2023.lemma2_1 left out: it is about no run or data" in text
+    assert "0 of 24 checks apply: no claim." in text
+
+
+def test_an_unfinished_run_is_told_how_long_it_must_be(here, capsys):
+    rf.data.orthogonally_separable(6, 5, 0.64, seed=0).to_csv("good.csv")
+    short = ("--data", "good.csv", "--set", "init.log_scale=-4300", "--set", "solve.log_t1=-1.6")
+    assert reluflow("check", "min2024.theorem1", *short) == 0
+    text = said(capsys)
+    assert "0 violated" not in text
+    assert "violated" not in text.replace("not violated", "")
+    assert "unfinished: a run up to t1 = " in text
 
 
 @pytest.mark.parametrize(

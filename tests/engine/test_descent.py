@@ -87,7 +87,7 @@ def test_the_first_crossing_of_a_line_is_the_first_of_all_iterations(seed):
 
 @pytest.mark.parametrize("products", [False, True])
 def test_an_iteration_moves_both_layers_writes_what_is_due_and_notes_what_changed(products, monkeypatch):
-    monkeypatch.setattr(kernels, "times", lambda a, b, out: np.dot(a, b, out))
+    monkeypatch.setattr(kernels, "product", lambda a, b, out: np.dot(a, b, out))
     monkeypatch.setattr(kernels.losses, "force", lambda loss, c, y, f: c * (y - f))
     monkeypatch.setattr(kernels.losses, "factor", lambda loss: 1.0)
     rng = np.random.default_rng(7)

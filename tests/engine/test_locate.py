@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from support.kernels import start
 
 import reluflow as rf
@@ -19,42 +20,48 @@ def interpolant(polynomial: np.polynomial.Polynomial):
     return polynomial(0.0), np.array(coefficients)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_the_first_violation_is_the_first_root(engine, seed):
-    rng = np.random.default_rng([seed, 6])
-    roots = np.sort(rng.uniform(-0.5, 1.5, 3))
-    polynomial = np.polynomial.Polynomial.fromroots(roots)
-    side = np.sign(polynomial(0.0))
+def test_the_dense_output_is_the_polynomial_with_these_coefficients(engine):
+    polynomial = np.polynomial.Polynomial(np.random.default_rng(6).normal(size=8))
     first, P = interpolant(polynomial)
-    assert engine.locate.interpolate(first, P, 0.37) == pytest.approx(polynomial(0.37), abs=1e-13)
-    found = engine.locate.first_violation(first, P, side, 0.0)
-    inside = roots[(roots > 0.0) & (roots < 1.0)]
-    if inside.size == 0:
-        assert found == 2.0
-        return
-    # Values of order 1 are good to a few eps, roots to that over the slope there.
-    assert abs(found - inside[0]) <= 20 * np.finfo(float).eps / abs(polynomial.deriv()(inside[0]))
+    for x in (0.0, 0.37, 1.0):
+        assert engine.locate.interpolate(first, P, x) == pytest.approx(polynomial(x), abs=1e-12)
 
 
-def test_a_visit_shorter_than_the_distance_of_two_looks_is_found(engine):
-    # Below zero on (0.500, 0.510) only; the looks are 1/16 apart.
-    polynomial = np.polynomial.Polynomial.fromroots([0.503, 0.51])
-    found = engine.locate.first_violation(*interpolant(polynomial), 1.0, 0.0)
-    assert found == pytest.approx(0.503, abs=1e-12)
+def norming_constant(nodes, degree):
+    """The largest value on [0, 1] of a polynomial of this degree that is at most 1 in modulus at the nodes."""
+
+    def at(x):
+        return np.polynomial.chebyshev.chebvander(2.0 * np.asarray(x) - 1.0, degree)
+
+    rows, most = np.vstack([at(nodes), -at(nodes)]), np.ones(2 * len(nodes))
+    return max(-linprog(-at([x])[0], rows, most, bounds=(None, None)).fun for x in np.linspace(0.0, 1.0, 201))
 
 
-def test_a_dip_within_the_grain_is_no_violation(engine):
-    first, P = interpolant(np.polynomial.Polynomial.fromroots([0.503, 0.51]))
-    assert engine.locate.first_violation(first, P, 1.0, 2e-5) == 2.0  # the dip is 1.2e-5 deep
+def test_the_constant_for_what_stages_do_not_see_is_the_norming_constant_of_degree_6(engine):
+    found = norming_constant(np.unique(engine.tableau.C[:13]), 6)
+    assert 0.995 * engine.locate.REACH < found <= engine.locate.REACH
+    assert engine.surfaces.ALLOW == engine.locate.REACH
 
 
-def test_the_minimum_of_a_cubic_from_its_ends(engine):
-    rng = np.random.default_rng(7)
-    x = np.linspace(0.0, 1.0, 100_001)
-    for _ in range(20):
-        a, b, da, db = *rng.uniform(0.0, 1.0, 2), -rng.uniform(0.1, 3.0), rng.uniform(0.1, 3.0)
-        cubic = a + x * (da + x * ((-3.0 * (a - b) - 2.0 * da - db) + x * (2.0 * (a - b) + da + db)))
-        assert engine.locate.hermite_minimum(a, b, da, db) == pytest.approx(cubic.min(), abs=1e-8)
+def test_the_constant_of_an_implicit_step_is_the_lebesgue_constant_of_its_stages(engine):
+    """Largest sum of |Lagrange polynomials| of the stages, those of a polynomial that vanishes at 0 as well."""
+    nodes, x = engine.implicit.NODES, np.linspace(0.0, 1.0, 2001)
+    total = np.zeros_like(x)
+    for k, node in enumerate(nodes):
+        others = np.append(np.delete(nodes, k), 0.0)
+        total += np.abs(np.prod([(x - o) / (node - o) for o in others], axis=0))
+    assert engine.implicit.LEBESGUE == pytest.approx(total.max(), rel=1e-10)
+
+
+def test_the_bound_beyond_the_cubic_holds_on_random_steps(engine):
+    """|u - H| with H the cubic through ends and slopes, which are the interpolant's first terms."""
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        _, P = interpolant(np.polynomial.Polynomial(rng.normal(size=8)))
+        beyond = P.copy()
+        beyond[:3] = 0.0
+        found = np.abs([engine.locate.interpolate(0.0, beyond, place) for place in np.linspace(0.0, 1.0, 101)])
+        assert found.max() <= engine.locate.TERM @ np.abs(P[3:]) * (1.0 + 1e-12)
 
 
 def step(engine, problem, h):
@@ -63,7 +70,7 @@ def step(engine, problem, h):
     step, scratch = one.scratch.step, one.scratch
     step.clock, step.h, step.new, step.x = 0.0, h, h, 2.0
     scratch.u0[:] = one.work.u
-    engine.explicit.stages(one.problem, one.state, scratch, 0.0, h, scratch.y1)
+    engine.explicit.stages(one.problem, one.state, scratch, 0.0, h, scratch.y1, False)
     engine.explicit.velocity(one.problem, one.state, scratch.y1, h, scratch.K[12], one.work)
     scratch.u1[:] = one.work.u
     engine.explicit.dense(one.problem, one.state, scratch)
@@ -81,7 +88,7 @@ def test_a_crossing_inside_a_step_is_found_at_the_time_of_the_run(engine):
     one = step(engine, problem, 1.5 * first)
     engine.locate.suspects(one.problem, one.state, one.scratch)
     assert one.scratch.step.suspects == 1
-    engine.locate.first_crossing(one.problem, one.state, one.scratch)
+    engine.locate.first_crossing(one.problem, one.state, one.run, one.scratch)
     found = one.scratch.step
     assert (found.neuron, found.surface, found.side) == (0, run.events.datum[0], -1)
     assert found.x * found.h == pytest.approx(first, rel=1e-8)
@@ -122,11 +129,47 @@ def test_the_first_release_is_estimated_by_straight_lines(engine):
     assert engine.locate.earliest(state, 0.2, 1.0, lo, hi) == pytest.approx(0.2 + 0.8 * 0.5)  # 0.75 for the first
 
 
-def test_a_dip_between_three_looks_is_where_the_parabola_has_its_minimum(engine):
-    def margin(x):
-        return 0.01 + 4.0 * (x - 0.3) ** 2
+def watched(engine, margin, fit):
+    """A neuron held on one surface whose margin at the stages of a step is a function of the place in it."""
+    state, _ = held(engine, [[1.0]])
+    state.code[0, 0] = engine.field.SLID
+    state.slid[0] = 1
+    places = {12: np.r_[engine.tableau.C[:11], 1.0], 6: np.r_[0.0, engine.implicit.NODES]}[fit.rows]
+    work = start(engine, rf.Problem(rf.Data([[1.0]], [1.0]), rf.init.balanced(1, 1, seed=0))).work
+    work.held[: fit.rows, 0] = margin(places)
+    return state, work
 
-    state, *rows = held(engine, [[margin(x), 1.0] for x in (0.0, 0.5, 1.0)])
-    assert engine.locate.lowest_dip(state, *rows) == pytest.approx(0.3)
-    state, *rows = held(engine, [[1.0 + x, 1.0] for x in (0.0, 0.5, 1.0)])
-    assert engine.locate.lowest_dip(state, *rows) == 0.0
+
+STEPS = ["explicit", "implicit"]
+
+
+def fit_of(engine, kind):
+    module, rows = (engine.locate, 12) if kind == "explicit" else (engine.implicit, 6)
+    return engine.surfaces.Watched(rows, module.FIT, module.BACK)
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_release_between_the_stages_is_looked_for_at_the_lowest_place(engine, kind):
+    fit = fit_of(engine, kind)
+    # Negative on (0.42, 0.48) only, where an explicit step has no stage.
+    state, work = watched(engine, lambda x: (x - 0.42) * (x - 0.48) * 3.0, fit)
+    place = engine.surfaces.release_place(state, work, fit, 0, 0, 1.0)
+    assert abs(place - 0.45) <= 1.0 / 32.0
+    assert not engine.surfaces.none_released(state, work, fit)
+    # In the part of the step before the event at 0.3 there is none.
+    assert engine.surfaces.release_place(state, work, fit, 0, 0, 0.3) == 0.0
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_margin_that_stays_away_from_zero_needs_no_look(engine, kind):
+    fit = fit_of(engine, kind)
+    state, work = watched(engine, lambda x: 0.2 + (x - 0.5) ** 2, fit)
+    assert engine.surfaces.release_place(state, work, fit, 0, 0, 1.0) == 0.0
+    assert engine.surfaces.none_released(state, work, fit)
+
+
+def test_a_margin_that_is_no_polynomial_is_looked_at_where_the_miss_leaves_it_open(engine):
+    fit = fit_of(engine, "explicit")
+    # Above 0 at every stage; the polynomial misses the kink by more than what is left.
+    state, work = watched(engine, lambda x: 1e-3 + np.abs(x - 0.45), fit)
+    assert engine.surfaces.release_place(state, work, fit, 0, 0, 1.0) > 0.0

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import lsq_linear
 from support.kernels import start
 
 import reluflow as rf
@@ -26,7 +27,8 @@ def resolve(engine, one, jump, base, bits, mark):
     """(bits, codes, unique, distance) for forces F = jump, B = base, bits from before and marks."""
     one.work.jump[:], one.work.base[:], one.work.mark[:] = jump, base, mark
     one.state.bits[0] = bits
-    unique, distance = engine.surfaces.resolve(one.problem, one.state, one.work, 0)
+    unique, distance, where = engine.surfaces.resolve(one.problem, one.state, one.work, 0)
+    assert where < 0 or mark[where] != engine.surfaces.ABSENT
     return one.state.bits[0].copy(), one.state.code[0].copy(), unique, distance
 
 
@@ -86,12 +88,55 @@ def test_forced_releases_are_obeyed(engine):
         assert (found[0][0], found[1][0]) == (bit, code)
 
 
-def test_bits_on_dependent_normals_are_not_unique(engine):
-    s = engine.surfaces
+def fan(engine):
+    """A neuron in the plane over three data: their normals depend on each other."""
     angles = np.array([0.1, 0.9, 1.7])
-    one = neuron(engine, np.column_stack([np.cos(angles), np.sin(angles)]))
-    found = resolve(engine, one, [-2.0, -2.0, -2.0], [0.4, 0.3, 0.2], [0.5] * 3, [s.HELD] * 3)
+    return neuron(engine, np.column_stack([np.cos(angles), np.sin(angles)]))
+
+
+def test_on_dependent_normals_that_all_attract_the_velocity_is_the_one_of_least_norm(engine):
+    s, one = engine.surfaces, fan(engine)
+    rng = np.random.default_rng(9)
+    for _ in range(20):
+        jump, base = -rng.uniform(0.5, 3.0, 3), rng.normal(size=3)
+        bits, _, unique, _ = resolve(engine, one, jump, base, [0.5] * 3, [s.HELD] * 3)
+        # D = sum (m_k F_k + B_k) e_k over 0 <= m <= 1: its least norm by another programme.
+        best = lsq_linear(one.problem.e.T * jump, -base @ one.problem.e, bounds=(0.0, 1.0), method="bvls")
+        expected = (best.x * jump + base) @ one.problem.e
+        np.testing.assert_allclose(pull(one, jump, base, bits), expected, atol=1e-11)
+        assert unique
+
+
+def test_dependent_normals_of_which_one_repels_are_not_unique(engine):
+    s = engine.surfaces
+    found = resolve(engine, fan(engine), [-2.0, -2.0, 1.0], [0.4, 0.3, 0.2], [0.5] * 3, [s.HELD] * 3)
     assert not found[2]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_singular_box_problem_has_the_velocity_of_scipy(engine, seed):
+    """min (1/2) n'Gn - p'n over a box, G = E E' of lower rank than its size: n is not unique, p - G n is."""
+    rng = np.random.default_rng([seed, 7])
+    t, r = int(rng.integers(3, 9)), int(rng.integers(1, 3))
+    E, z = rng.normal(size=(t, r)), 2.0 * rng.normal(size=r)
+    E /= np.linalg.norm(E, axis=1)[:, None]
+    lower = rng.uniform(0.0, 0.3, t) * rng.integers(0, 2, t)
+    upper = lower + rng.uniform(0.1, 2.0, t) * rng.integers(0, 2, t)
+    expected = z - E.T @ bounded(E, z, lower, upper)
+    for solve in (engine.surfaces.one_by_one, engine.surfaces.box_qp):
+        n = rng.uniform(lower, upper)
+        solve(E @ E.T, E @ z, lower, upper, n)
+        assert np.all((n >= lower - 1e-13) & (n <= upper + 1e-13))
+        np.testing.assert_allclose(z - E.T @ n, expected, atol=1e-9)
+
+
+def bounded(E, z, lower, upper):
+    """scipy's minimiser of |E'n - z| over the box; it wants lower < upper, so the others are taken out."""
+    n, free = lower.copy(), upper > lower
+    if np.any(free):
+        left = z - E[~free].T @ lower[~free]
+        n[free] = lsq_linear(E[free].T, left, bounds=(lower[free], upper[free]), method="bvls", tol=1e-14).x
+    return n
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -22,11 +22,14 @@ def test_descent_over_the_flow_is_drawn_where_rf_solve_puts_it_at_twenty_moments
     page.keyboard.press("d")
     page.wait_for_function("() => reluflow.store.over !== null", timeout=60_000)
     step, end = watched.store("over.step"), watched.store("over.end")
-    assert "stays with the flow" in page.text_content("#loss header small")
     tables = next(p for p in PRESETS if p["name"] == "toy_plane")["experiment"]
     start = rf.init.balanced(60, 2, log_scale=tables["init"]["log_scale"], seed=0)
     problem = rf.Problem(rf.data.toy_plane(), start, loss="exponential")
     descent = rf.solve(problem, rf.Descent(step=step), t1=end)
+    # The page looks at 240 iterations, `rf.compare` at every one between: parting can only be seen later.
+    parted = rf.compare(problem, rf.Descent(step), end).parted
+    assert parted <= watched.store("over.parted") <= parted + 0.02 * end
+    assert "parts from the flow at t" in page.text_content("#loss header small")
     drawn = page.evaluate(
         """async () => {
           const { logTime } = await import('/page/views/neurons.js'), { store } = reluflow, { run, over } = store;

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ENGINE = ("engine/*", "drive/*", *(f"{n}.py" for n in "methods solve limit solution events phases store".split()))
@@ -35,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # for `support`
 
 import numpy as np
 from reference_comparison import judge
+from support.counted import Clock, press_ctrl_c
 from support.problems import random_balanced, random_unbalanced
 
 import reluflow as rf
@@ -328,23 +330,14 @@ def a_run_that_is_stopped(options, methods):
     return {"outcomes": np.array([rf.solve(problem, m, t1=1e9, throw=False, **options).outcome.name for m in methods])}
 
 
-@several(first=(0,), third=(2,))
-def a_run_that_is_interrupted(after):
-    left, kept, seconds = [after], flow.Machine.burst, flow.BURST_SECONDS
-
-    def burst(self, budget):
-        if budget > 0 or after == 0:
-            left[0] -= 1
-        if left[0] == -1:
-            raise KeyboardInterrupt
-        return kept(self, budget)
-
-    flow.Machine.burst, flow.BURST_SECONDS = burst, 1e-9  # one step each: the third comes before the end
+@several(first=(1,), later=(6,))
+def a_run_that_is_interrupted(reading):
+    plain, time.perf_counter = time.perf_counter, Clock(at=reading, do=press_ctrl_c)  # bursts of single steps
     try:
         sol = rf.solve(spread(4, "logistic", 0.0, rf.init.balanced), METHODS[0], t1=1e9)
     finally:
-        flow.Machine.burst, flow.BURST_SECONDS = kept, seconds
-    return {"outcome": np.array(sol.outcome.name), "begun": np.array(len(sol.t) > 1)}
+        time.perf_counter = plain
+    return {"outcome": np.array(sol.outcome.name), "frames": np.array(len(sol.t))}
 
 
 @case

@@ -7,6 +7,7 @@ import pytest
 from support.boursier import ORTHONORMAL, TWO, check, claim, subject, verdicts
 
 import reluflow as rf
+from reluflow.papers.boursier2022 import _standard
 from reluflow.papers.boursier2022._constants import Constants, Labels
 from reluflow.papers.boursier2022._scale import thresholds
 from reluflow.papers.boursier2022.assumption3 import probability
@@ -187,12 +188,59 @@ def test_the_conditions_of_the_printed_proof_have_the_handbook_s_sizes():
     assert {k: round(found[k]) for k in expected} == expected
 
 
-def test_the_scale_is_judged_condition_by_condition():
-    met = {h.text.split(":")[0]: h.verdict for h in check("scale", TWO).hypotheses}
-    assert (met["C5"], met["C6"], met["C7"]) == ("holds", "holds", "violated")
+def test_at_the_threshold_of_c5_the_last_crossing_is_the_end_of_the_alignment_phase():
+    found = thresholds(Constants(_standard.two_points()))
+    const = Constants(_standard.two_points(log_scale=found["C5"] * _standard.LN10))
+    last = const.limit.early.last
+    late = [np.max(last[S]) / t for S, t in ((const.S_plus, const.t_plus), (const.S_minus, const.t_minus))]
+    assert max(late) == pytest.approx(1.0, rel=1e-9)
+    assert min(found, key=lambda name: found[name]) == "C11"
 
 
-@pytest.mark.parametrize("on", [TWO, ORTHONORMAL])
-def test_the_proof_s_lambda_star_depends_on_the_draw_and_on_a_power_of_the_width(on):
-    assert check("scale", on).ok
-    assert verdicts(check("scale", on, form="printed")) == ["violated", "violated"]
+@pytest.mark.parametrize("on", ["two points, 1e-6", "orthonormal, 1e-6"])
+def test_lambda_star_depends_on_the_draw_and_its_law_in_width_and_labels_is_measured(on):
+    assert all(c.ok for c in check("scale", on).claims)
+    assert verdicts(check("scale", on, form="printed")) == ["violated"]
+
+
+PROVED = {  # results that assume the conditions of the printed proof, and where these are met
+    **dict.fromkeys(("fact1", "lemma3", "lemma10"), "small labels, 1e-70"),
+    **dict.fromkeys(("lemma4", "lemma11"), "small labels, 1e-560"),
+    **dict.fromkeys(("lemma12", "lemma13", "lemma15", "theorem2"), "two neurons, 1e-2220"),
+    "scale": "two points, 1e-6",
+}
+
+
+@pytest.mark.parametrize("name, on", PROVED.items())
+def test_the_proof_s_own_conditions_are_met_somewhere_and_every_claim_is_measured_and_holds(name, on):
+    report = check(name, on)
+    assert report.applies
+    assert all(c.ok for c in report.claims)
+
+
+LATE = (
+    "theorem1",
+    "limit_alignment",
+    "limit_fitting",
+    "limit_groups",
+    "limit_network",
+    "norms",
+    "larger_scale",
+    "rates",
+)
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_run_that_was_stopped_early_violates_nothing(name):
+    data = rf.Data(np.eye(4), np.array([1.0, 0.8, -0.6, -0.5]))
+    problem = rf.Problem(data, rf.init.balanced(40, 4, log_scale=-20.0, seed=0))
+    report = rf.check(f"boursier2022.{name}", rf.solve(problem, rf.Flow(rtol=1e-8), t1=5.0))
+    assert not report.violated
+    assert report.unfinished
+
+
+def test_results_about_one_figure_or_a_range_of_scales_say_so():
+    data = rf.Data(np.eye(4), np.array([1.0, 0.8, -0.6, -0.5]))
+    sol = rf.solve(rf.Problem(data, rf.init.balanced(40, 4, log_scale=-69.0, seed=0)), rf.Flow(rtol=1e-8))
+    assert not rf.check("boursier2022.loss_scale", sol).applies
+    assert not rf.check("boursier2022.larger_scale", sol).applies

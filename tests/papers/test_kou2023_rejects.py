@@ -8,6 +8,8 @@ import pytest
 import reluflow as rf
 from reluflow.papers.kou2023 import _standard as standard
 
+from .mutants import Tampered
+
 
 def tampered(sol, change):
     """A copy of a run whose weights at the frames are change(w), w being (frames, width, dim)."""
@@ -108,13 +110,44 @@ def test_data_that_are_not_orthogonal_break_lemmas_f2_and_f3():
         assert not report.ok and not report.applies
 
 
-def test_nearly_opposite_points_break_the_inequality_behind_lemma_f1():
-    x = [[1.0, 0.0], [-0.99, np.sqrt(1 - 0.99**2)]]
-    init = rf.init.fixed_output(20, 2, log_scale=-3.0, seed=0)
-    of = rf.Problem(rf.Data(x, [1.0, -1.0]), init, loss="logistic", activation=rf.ReLU(at_zero=1.0), train="first")
-    report = rf.check("kou2023.lemma_f1", standard.descent(of, 300))
-    assert report.claims[0].verdict == "violated"
-    assert not report.applies
+def test_neurons_with_one_datum_each_have_a_stable_rank_that_lemma_f1_and_theorem_4_3_exclude():
+    n = 12
+    w = 0.05 * (2 * np.eye(n) - 1)
+    init = rf.Params(np.vstack([w, w]), np.r_[np.ones(n), -np.ones(n)] / (2 * n))
+    data = rf.Data(np.eye(n), np.where(np.arange(n) % 2 == 0, 1.0, -1.0))
+    of = rf.Problem(data, init, loss="logistic", activation=rf.ReLU(at_zero=1.0), train="first")
+    sol = rf.solve(of, rf.Flow(rtol=1e-8), log_t1=60.0)
+    for name in ("lemma_f1", "theorem4_3"):
+        report = rf.check(f"kou2023.{name}", sol)
+        assert any("SR" in c.text for c in report.violated)  # n/2 = 6
+        assert not report.applies
+
+
+def test_data_of_norms_1_to_10_keep_lemma_5_5_and_the_limits_wait_for_the_tail():
+    data = rf.data.orthogonal(np.linspace(1.0, 10.0, 8), np.where(np.arange(8) % 2 == 0, 1.0, -1.0))
+    made = (rf.init.fixed_output(40, 8, log_scale=-6.0, seed=seed) for seed in range(1000))
+    relu = dict(loss="logistic", activation=rf.ReLU(at_zero=1.0), train="first")
+    of = next(p for p in (rf.Problem(data, init, **relu) for init in made) if standard.started(p))
+    sol = rf.solve(of, rf.Flow(rtol=1e-8), log_t1=9.0)
+    report = rf.check("kou2023.lemma5_5", sol)
+    assert report.ok and report.claims[0].measured < 1 / 14
+    limits = rf.check("kou2023.limits", sol)
+    assert not limits.applies and any("in their tail" in h.text for h in limits.hypotheses if not h.ok)
+
+
+def test_a_singular_kernel_is_a_hypothesis_that_fails():
+    data = rf.Data(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0]))
+    init = rf.Params(np.array([[-1.0, -1.0], [-1.0, -1.0]]), np.array([0.5, -0.5]), log_scale=-3.0)
+    of = rf.Problem(data, init, loss="logistic", activation=rf.ReLU(at_zero=1.0), train="first")
+    report = rf.check("kou2023.limits", rf.solve(of, rf.Flow(rtol=1e-8), log_t1=20.0))
+    assert not report.applies and {c.verdict for c in report.claims} == {"unmeasured"}
+
+
+def test_a_flow_that_loses_too_slowly_is_noticed_by_the_short_proof_s_rate():
+    sol = standard.SUBJECTS["relu flow, kappa = 0.03"]()
+    assert rf.check("kou2023.relu_rate", sol).ok
+    slow = Tampered(sol, clock=lambda clock: 0.5 * clock)
+    assert rf.check("kou2023.relu_rate", slow).violated
 
 
 def test_a_network_that_settles_is_not_said_to_switch_for_ever():

@@ -248,3 +248,55 @@ def test_descent_results_say_so_when_given_a_flow_and_the_reverse():
     assert not rf.check("lee2023.theorem3_3", descent(0, 1.0)).applies
     with pytest.raises(TypeError, match=r"a run of rf\.single\.solve"):
         rf.check("lee2023.theorem3_3", 3)
+
+
+def stalled(run, **columns):
+    """A run whose columns, and what it shows at other times, are changed."""
+    return replace(run, **{name: change(getattr(run, name)) for name, change in columns.items()}, curve=None)
+
+
+def test_a_magnitude_or_an_angle_that_stops_short_is_noticed_by_theorem_3_2():
+    run = flow(0, 1.0)
+    assert rf.check("lee2023.theorem3_2", run).ok
+    short = stalled(run, gap=lambda g: np.where(np.arange(len(g)) > len(g) // 3, np.log(0.9), g))
+    assert any("v/v*" in c.text for c in rf.check("lee2023.theorem3_2", short).violated)
+    stop = np.log(np.tan(2.5 / 2))
+    turned = stalled(run, y=lambda y: np.minimum(y, stop + 1e-9 * np.arange(len(y))))
+    assert any("pi - phi" in c.text for c in rf.check("lee2023.theorem3_2", turned).violated)
+
+
+def test_a_run_stopped_at_once_is_unfinished_and_not_converged():
+    run = single.solve(single.Problem(m=1, norm=0.5), rf.Flow(rtol=1e-10), t1=0.01)
+    report = rf.check("lee2023.theorem3_2", run)
+    assert not report.violated and len(report.unfinished) == 2 and report.until > 0.01
+
+
+@pytest.mark.parametrize("norm, step", [(4.0, 0.005), (8.0, 0.002), (2.0, 0.05)])
+def test_the_excess_of_theorem_a3_grows_with_the_cube_of_the_start(norm, step):
+    run = single.solve(single.Problem(m=1, norm=norm, phi=1.0), rf.Descent(step=step), t1=30.0)
+    report = rf.check("lee2023.theorem_a3", run)
+    assert report.applies and report.ok
+
+
+def test_a_step_too_long_for_the_start_is_a_hypothesis_of_theorem_a3():
+    run = single.solve(single.Problem(m=1, norm=3.0, phi=1.0), rf.Descent(step=0.1), t1=30.0)
+    assert not rf.check("lee2023.theorem_a3", run).applies
+
+
+def test_the_gradient_of_the_loss_is_that_of_a_sample():
+    from reluflow.papers.lee2023.proposition3_1 import gradient
+
+    rng = np.random.default_rng(0)
+    m, v, phi = 2, 0.8, 1.1
+    theta = np.pi - phi
+    w, star = v * np.array([1.0, 0.0]), np.array([np.cos(theta), np.sin(theta)])
+    x = rng.normal(size=(400_000, 2))
+    on = x @ w > 0
+    force = (np.maximum(x @ star, 0.0) - v**m * np.maximum(x @ w, 0.0)) * v**m
+    sampled = np.mean((force * on)[:, None] * x, axis=0) / v
+    np.testing.assert_allclose(gradient(m, np.log(v), phi), sampled, atol=6e-3)
+
+
+def test_the_conjecture_of_section_5_2_is_false_for_one_layer():
+    assert all(c.ok for c in rf.check("lee2023.conjecture5_2").claims)
+    assert rf.check("lee2023.conjecture5_2", form="printed").violated

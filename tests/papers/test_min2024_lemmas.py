@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from reluflow.papers._kept import kept
 from reluflow.papers.min2024 import _errata, _standard, lemma2
 from reluflow.papers.min2024._run import Run
 
@@ -231,10 +232,9 @@ def test_the_maximal_path_is_dearest_and_the_intermediate_bound_fails_at_two(): 
 
 def test_growth_before_arrival_is_not_growth(six):
     early = copy.copy(six)
-    vars(early).pop("_min2024", None)
     run = Run(early)
     vars(run)["arrival"] = np.zeros(len(run.sign))  # as if all had been aligned from the start
-    early._min2024 = {"corrected": run}
+    kept(early, ("min2024", "corrected"), lambda: run)
     assert rf.check("min2024.lemma14", six).ok
     assert rf.check("min2024.lemma14", early).violated
 
@@ -262,7 +262,7 @@ def test_a_gradient_larger_than_claimed_is_noticed(six):
     import dataclasses
 
     run.geo = dataclasses.replace(run.geo, x_max=run.geo.x_max / 10)
-    fake._min2024 = {"corrected": run}
+    kept(fake, ("min2024", "corrected"), lambda: run)
     assert rf.check("min2024.equation50", fake).violated
     assert data.n == 6
 

@@ -1,13 +1,15 @@
 """Theorem 1 of Min et al. at its own scale, at practical scale, and on what it must reject."""
 
+import copy
 import dataclasses
 
 import numpy as np
 import pytest
 
 import reluflow as rf
+from reluflow.papers._kept import kept
 from reluflow.papers.min2024 import _constants, _standard
-from reluflow.papers.min2024._run import as_run
+from reluflow.papers.min2024._run import Run, as_run
 
 OWN = ("six", "seven", "twelve")
 
@@ -75,9 +77,10 @@ def test_neurons_that_go_the_other_way_are_noticed():
 
 
 def test_a_loss_that_falls_too_slowly_is_noticed():
-    sol = _standard.SUBJECTS["six"]()
-    data = sol.problem.data
-    fast = relabelled(sol, data=rf.Data(1e5 * data.x, data.y))  # alpha is then 1e5 times what this run shows
+    fast = copy.copy(_standard.SUBJECTS["six"]())
+    run = Run(fast)
+    run.c = dataclasses.replace(run.c, alpha=1e5 * run.c.alpha)
+    kept(fast, ("min2024", "corrected"), lambda: run)
     for name in ("theorem1", "final_rate"):
         assert claim(rf.check(f"min2024.{name}", fast), "log of L(t) over").verdict == "violated"
 

@@ -10,7 +10,8 @@ import numpy as np
 import reluflow
 from reluflow import Problem
 
-MODULES = "layout field surfaces locate explicit implicit events origin frozen rare tracer windows coupled pack".split()
+MODULES = """layout tableau field bernstein surfaces locate explicit implicit events origin frozen rare tracer windows
+coupled pack""".split()
 
 
 def plain_engine() -> SimpleNamespace:
@@ -33,7 +34,7 @@ def plain_engine() -> SimpleNamespace:
 
 def start(engine: SimpleNamespace, problem: Problem) -> SimpleNamespace:
     """A problem at t = 0 as the kernels see it: packed, state, run, work, scratch; bits decided, velocity at hand."""
-    packed, _, first = engine.pack.pack(problem)
+    packed, _, first = engine.pack.pack(problem, engine.pack.Units())
     (m, r), surfaces, n = first.q.shape, packed.e.shape[0], packed.alpha.size
     state, run = engine.layout.new_state(first, surfaces), engine.layout.record(engine.layout.RUN)
     run.rtol, run.end, run.nearest = 1e-8, np.inf, 1.0
@@ -43,5 +44,5 @@ def start(engine: SimpleNamespace, problem: Problem) -> SimpleNamespace:
         engine.rare.at_start(packed, state, run, work, scratch.y1)
         scratch.K[0] = 0.0
         run.G = engine.explicit.velocity(packed, state, state.y, 0.0, scratch.K[0], work)
-        engine.surfaces.noise(packed, state.y, work)
+        engine.surfaces.noise(packed, state, state.y, work)
     return SimpleNamespace(problem=packed, state=state, run=run, work=work, scratch=scratch)

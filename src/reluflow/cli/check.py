@@ -24,6 +24,7 @@ COLOURS = {
     "consistent so far": "cyan",
     "constant fitted": "cyan",
     "violated": "red",
+    "unfinished": "yellow",
     "unmeasured": "yellow",
 }
 NARROW = 110
@@ -76,23 +77,67 @@ def check(
         raise ValueError(f'"{name}" is not a check: {near(name, [*known, *papers])}')
     if run is not None and data is not None:
         raise ValueError("`reluflow check` takes RUN or `--data`, got both: omit one.")
-    chosen = rf.checks(name) if name in papers else [known[name]]
     subject = Subject(run, data, changes(set_ or []), name.split(".")[0], quiet=json_)
-    reports = []
-    for one in chosen:
-        if len(chosen) > 1 and not subject.suits(one.needs):
-            continue
-        if form is not None and form not in one.forms and len(chosen) > 1:
-            continue
-        reports.append(rf.check(one.name, subject.get(one), form=form))
+    whole = name in papers
+    report = rf.check(name, subject.solution if whole else subject.get(known[name]), form=form)
     if json_:
         import json
 
-        found = [r.to_dict() for r in reports]
-        typer.echo(json.dumps(found if name in papers else found[0]))
+        typer.echo(json.dumps(report.to_dict()))
+    elif whole:
+        _whole(report)
     else:
-        for report in reports:
-            show(report)
+        show(report)
+        _offer(report)
+
+
+def _whole(summary) -> None:
+    """A paper on one run: a line for each check, the claims that are violated, and the summary."""
+    from rich.table import Table
+
+    from reluflow.cli import _show
+
+    console = _show.console()
+    console.print(f"[bold]{summary.name}[/bold]  {_escape(summary.title)}\n")
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for report in summary.applying:
+        said = ", ".join(f"{n} [{COLOURS[v]}]{v}[/]" for v, n in report.counts().items())
+        table.add_row(report.name, said)
+        for claim in report.violated:
+            table.add_row("", f"[red]violated[/red] {_sentence(claim)}")
+    for report in summary.reports:
+        if not report.applies:
+            failing = next(h for h in report.hypotheses if not h.ok)
+            table.add_row(f"[dim]{report.name}[/dim]", f"[dim]does not apply: {_sentence(failing)}[/dim]")
+    for name, reason in summary.left_out:
+        table.add_row(f"[dim]{name}[/dim]", f"[dim]left out: {_escape(reason)}[/dim]")
+    console.print(table)
+    _contradictions(summary)
+    console.print(f"\n{_escape(summary.line())}")
+
+
+def _contradictions(report) -> None:
+    """What of a run's own record contradicts itself."""
+    from reluflow.cli import _show
+
+    wrong = [c for c in report.record if c.verdict == "violated"]
+    if wrong:
+        console = _show.console()
+        console.print("\n[red]The record of the run contradicts itself: nothing above is evidence.[/red]")
+        console.print(_table(wrong, console.width))
+
+
+def _offer(report) -> None:
+    """The end time with which nothing would be unfinished."""
+    from reluflow.cli import _show
+
+    if report.unfinished and report.until > 0:
+        _show.console().print(
+            f"{len(report.unfinished)} unfinished: a run up to t1 = {report.until:.6g} decides them; try "
+            f"`--set solve.t1={report.until:.4g}`."
+        )
 
 
 class Subject:
@@ -107,18 +152,6 @@ class Subject:
             )
         if run is not None and run.is_dir() and changed:
             raise ValueError("`--set` changes an experiment or `--data`, got a saved run, which cannot be changed.")
-
-    def suits(self, needs: str) -> bool:
-        """Whether a check with these needs applies to the input."""
-        if needs == "nothing":
-            return True
-        if needs == "single" or (self.run is None and self.data is None):
-            return False
-        if needs in ("flow", "descent"):
-            from reluflow.methods import Descent
-
-            return isinstance(self.solution.method, Descent) == (needs == "descent")
-        return True
 
     def get(self, check):
         if check.needs == "nothing":
@@ -254,10 +287,8 @@ def show(report) -> None:
         console.print(f"\n[dim]constants: {_escape(said)}[/dim]")
     console.print("\nclaims")
     console.print(_table(report.claims, console.width))
-    counts: dict[str, int] = {}
-    for claim in report.claims:
-        counts[claim.verdict] = counts.get(claim.verdict, 0) + 1
-    console.print("\n" + ", ".join(f"{n} [{COLOURS[v]}]{v}[/]" for v, n in counts.items()))
+    console.print("\n" + ", ".join(f"{n} [{COLOURS[v]}]{v}[/]" for v, n in report.counts().items()))
+    _contradictions(report)
     for note in report.notes:
         console.print(f"[yellow]•[/yellow] {_escape(note)}")
     console.print()
@@ -284,7 +315,8 @@ def _table(claims, width: int):
     table.add_column("where")
     for c in claims:
         where = "" if c.at is None else str(c.at)
-        note = f" [dim]{_escape(c.note)}[/dim]" if c.note else ""
+        more = "; ".join(text for text in (c.missing, c.note) if text)
+        note = f" [dim]{_escape(more)}[/dim]" if more else ""
         colour = COLOURS[c.verdict]
         table.add_row(
             f"[{colour}]{c.verdict}[/{colour}]",
@@ -292,7 +324,7 @@ def _table(claims, width: int):
             _value(c.measured, c.log),
             _escape(c.relation),
             _value(c.bound, c.log),
-            _value(c.margin, False) if c.verdict != "unmeasured" else "",
+            _value(c.margin, False) if _decided(c) else "",
             f"[dim]{_escape(where)}[/dim]",
         )
     return table
@@ -300,9 +332,14 @@ def _table(claims, width: int):
 
 def _sentence(c) -> str:
     sides = _escape(f"{_value(c.measured, c.log)} {c.relation} {_value(c.bound, c.log)}")
-    margin = f"margin {_value(c.margin, False)}" if c.verdict != "unmeasured" else ""
-    more = ", ".join(_escape(part) for part in (margin, "" if c.at is None else f"at {c.at}", c.note or "") if part)
+    margin = f"margin {_value(c.margin, False)}" if _decided(c) else ""
+    where = "" if c.at is None else f"at {c.at}"
+    more = ", ".join(_escape(part) for part in (margin, where, c.missing, c.note) if part)
     return f"{_escape(c.text)}: [bold]{sides}[/bold]" + (f" [dim]({more})[/dim]" if more else "")
+
+
+def _decided(c) -> bool:
+    return c.verdict not in ("unmeasured", "unfinished")
 
 
 def _value(value: float, log: bool) -> str:

@@ -92,7 +92,7 @@ class Machine:
     """Kernel arrays of one problem, with the same face as `flow.Machine`: look, restore, frames."""
 
     def __init__(self, problem: Problem, method: Descent, end: int = NEVER):
-        self.made_from = (problem, method, end, None, None)
+        self.made_of = (problem, method, end)
         x = np.array(problem.data.x)
         self.n, self.r = x.shape
         self.big, self.m = self.n, problem.init.width
@@ -192,6 +192,10 @@ class Machine:
         while (status := self.kernel(self.task, self.st, self.run, budget, self.work, self.room)) == kd.DRAW:
             self.draw()
         return status
+
+    def __reduce__(self) -> tuple:
+        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        return type(self), self.made_of
 
     # A run ----------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from reluflow.engine import coupled, implicit, layout, rare, windows
 from reluflow.engine.field import BLAS_ABOVE
 from reluflow.engine.pack import Coordinates, Units, pack, units_of
 from reluflow.engine.tracer import Window
-from reluflow.methods import Flow, Limits, Save
+from reluflow.methods import Limits, Save
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
@@ -37,7 +37,7 @@ class Machine:
                 "of all pairs, 1 GiB at that number. Use `rf.SteppedFlow(rtol=1e-4)`, or fewer data."
             )
         self.units = units_of(problem) if units is None else units
-        self.made_from = (problem, Flow(rtol=rtol), end, rest, self.units)
+        self.made_of = (problem, rtol, end, rest, self.units)
         self.pk, self.coords, self.start = pack(problem, self.units)
         self.m, self.r = self.start.q.shape
         self.big, self.n = self.pk.e.shape[0], self.pk.alpha.size
@@ -73,6 +73,10 @@ class Machine:
         self.window: Window | None = None
         if problem.train == "both" and self.m * self.big * self.r > BLAS_ABOVE:
             self.window = windows.window(self.pk.gram, self.m, self.r, self.n, self.size)
+
+    def __reduce__(self) -> tuple:
+        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        return type(self), self.made_of
 
     @property
     def work(self) -> layout.Work:

@@ -48,7 +48,6 @@ class Done(NamedTuple):
 class Driver(Protocol):
     """One method on one problem: what the loop, a Replay and the store ask of it."""
 
-    made_from: tuple  # the arguments of `driver_for`
     m: int  # neurons
     r: int  # coordinates of a neuron
     n: int  # data that are not zero

@@ -33,7 +33,7 @@ from reluflow.engine.field import ON
 from reluflow.engine.layout import parts
 from reluflow.engine.pack import Coordinates, Pack, Start, initial_state, loss_at_zero
 from reluflow.losses import LOSSES, Loss
-from reluflow.methods import Limits, Save, SteppedFlow
+from reluflow.methods import Limits, Save
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
@@ -64,7 +64,7 @@ class Machine:
     """What `flow.Machine` is to the exact flow: the state, its step, and states looked at or replayed."""
 
     def __init__(self, problem: Problem, rtol: float, end: float):
-        self.made_from = (problem, SteppedFlow(rtol=rtol), end, None, None)
+        self.made_of = (problem, rtol, end)
         self.pk, self.coords, self.start = plain_pack(problem)
         self.m, self.r = self.start.q.shape
         self.big = self.n = self.pk.alpha.size
@@ -80,6 +80,10 @@ class Machine:
         self.clock, self.y, self.now = 0.0, y, self._end(0.0, y)
         speed = np.max(self._sizes(self.now.rate, y), initial=0.0)
         self.h = float(min(end, 0.1 * rtol**0.2 / speed) if speed > 0 else min(end, 1.0))
+
+    def __reduce__(self) -> tuple:
+        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        return type(self), self.made_of
 
     # The field --------------------------------------------------------------------------------------------------------
 

@@ -126,7 +126,7 @@ def export(
 ) -> int:
     """Writes the copy into a folder that is new or empty, and returns its size in bytes."""
     from reluflow.explorer import digits
-    from reluflow.explorer.app import assets, beginning
+    from reluflow.explorer.app import assets, beginning, document
 
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -158,5 +158,5 @@ def export(
     for name, raw in files.items():
         target = folder / ("index.html" if name == "index.html" else f"page/{name}")
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(index(raw.decode()).encode() if name == "index.html" else raw)
+        target.write_bytes(index(document(files).decode()).encode() if name == "index.html" else raw)
     return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())

@@ -35,6 +35,7 @@ _NAMES = {
     "stable_rank": "rank",
     "kink_positions": "kinks",
     "merged": "kinks",
+    "consistency": "record",
     "class_losses": "saddles",
     "escape": "saddles",
 }
@@ -75,5 +76,6 @@ if TYPE_CHECKING:
     from reluflow.observe.rates import log_norm_rate as log_norm_rate
     from reluflow.observe.rates import norm_change as norm_change
     from reluflow.observe.rates import pl_ratio as pl_ratio
+    from reluflow.observe.record import consistency as consistency
     from reluflow.observe.saddles import class_losses as class_losses
     from reluflow.observe.saddles import escape as escape

@@ -150,6 +150,8 @@ class View:
         return xr.DataArray(values, dims=dims, coords=coords | more, name=name)
 
 
-def view(sol: Solution, t=None, log_t=None) -> View:
-    """The View of a run's frames (kept as long as the run), or a fresh one at the times given."""
+def view(sol: Solution | View, t=None, log_t=None) -> View:
+    """The View of a run's frames (kept as long as the run), or a fresh one at the times given; a View is itself."""
+    if isinstance(sol, View):
+        return sol
     return sol.derived(View) if t is None and log_t is None else View(sol, t, log_t)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.observe._view import view
+from reluflow.observe._witness import Witness
 
 
 def activation_path(sol, t=None, *, log_t=None):
@@ -30,32 +31,51 @@ class Visit(NamedTuple):
 
 
 def patterns(sol) -> list[list[Visit]]:
-    """For each neuron the patterns it visits, in order, with exact times, from the run's events.
+    """For each neuron the patterns it visits, in order, from the signs of <w_j, x_i>.
 
-    A datum being slid on counts as not active. Needs a run whose events are all listed.
+    The run is looked at at its frames, at every event and between any two events, so that the times of changes are
+    those of the events, exact, as long as the log of events and the weights agree. A datum being slid on counts as not
+    active. Needs a run whose events are all listed.
     """
     if sol.stats.unrecorded:
         raise ValueError(
             f"Patterns need all events of a run, got {sol.stats.unrecorded} that are not listed: use `rf.Flow()`, or "
             "`rf.observe.activation_path` at times of your choice."
         )
-    on = sol.initial_bits >= 1.0
-    visits: list[list[Visit]] = []
-    events = sol.events
-    turns = {"on": True, "release_on": True, "off": False, "release_off": False, "slide": False}
-    for j in range(sol.problem.init.width):
-        now, since, found = on[j].copy(), 0.0, []
-        mine = np.flatnonzero((events.neuron == j) & (events.datum >= 0))
-        kinds = events.kind[mine]
-        for time in np.unique(events.t[mine]):
-            before = now.copy()
-            for k in np.flatnonzero(events.t[mine] == time):
-                if kinds[k] in turns:
-                    now[events.datum[mine[k]]] = turns[kinds[k]]
-            if np.any(before != now):
-                if time > since:
-                    found.append(Visit(tuple(np.flatnonzero(before).tolist()), since, float(time)))
-                since = float(time)
-        found.append(Visit(tuple(np.flatnonzero(now).tolist()), since, np.inf))
-        visits.append(found)
-    return visits
+    return visits(Witness(sol, t=moments(sol)))
+
+
+def moments(sol) -> np.ndarray:
+    """The run's frames, its events, and a moment between any two events: no pattern lasts from one to the next.
+
+    An event is looked at a relative 1e-12 late: a time that goes through the run's clock, with others before it, comes
+    back some roundings early, and the pattern then is still the old one.
+    """
+    events = np.unique(sol.events.t) * (1.0 + 1e-12)
+    events = events[events <= sol.t[-1]]
+    found = np.unique(np.concatenate([[0.0], sol.t, events, 0.5 * (events[1:] + events[:-1])]))
+    return found[np.isfinite(found)]
+
+
+def visits(seen: Witness) -> list[list[Visit]]:
+    """The patterns at the moments of a Witness, each from the first moment at which it was seen: the event's own time
+    where that moment is one."""
+    on = seen.reduce(lambda bits, _: bits >= 1.0)
+    known = np.unique(seen.sol.events.t)
+    changed = np.any(on[1:] != on[:-1], axis=2)
+    found = []
+    for j in range(on.shape[1]):
+        first = np.r_[0, 1 + np.flatnonzero(changed[:, j])]
+        start = np.r_[0.0, _exact(seen.t[first[1:]], known)]
+        end = np.r_[start[1:], np.inf]
+        on_then = [tuple(np.flatnonzero(on[k, j]).tolist()) for k in first]
+        found.append([Visit(p, float(a), float(b)) for p, a, b in zip(on_then, start, end, strict=True)])
+    return found
+
+
+def _exact(t: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Times, with those that are an event looked at late replaced by the event's."""
+    if not len(known):
+        return t
+    before = known[np.maximum(np.searchsorted(known, t, side="right") - 1, 0)]
+    return np.where((before <= t) & (t - before <= 4e-12 * np.abs(t)), before, t)

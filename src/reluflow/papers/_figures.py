@@ -3,8 +3,8 @@
 A figure's file has SETTINGS = {"quick": {...}, "full": {...}} (keyword arguments of `compute` for each size),
 `compute(**settings)` -> numbers as an xarray.Dataset, `facts(ds)` -> Claims, `draw(ds)` -> a matplotlib Figure from the
 numbers alone, `caption(ds)` -> text; it may have `animate(ds)` and REQUIRES = ("mnist",). Nothing else is edited to
-add one. Figures of no paper are in `papers/extra`, under names that say what they show. Names are read from the files'
-text, so that listing imports nothing.
+add one. Figures of no paper are in `papers/extra`, under names that say what they show. A file is a figure when its
+module defines `compute` and `draw`; it is parsed and not run, so that listing imports nothing.
 
 A figure's `compute` calls `solve` of this file rather than `rf.solve`: the same, but shown as progress where a person
 is waiting.
@@ -12,6 +12,7 @@ is waiting.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -46,8 +47,20 @@ def papers() -> list[str]:
 def names(paper: str) -> list[str]:
     """Names of a paper's figures: files with a `compute` and a `draw`, in the order of their numbers."""
     files = [f for f in _found.folder(paper).glob("*.py") if not f.name.startswith("_")]
-    found = [f.stem for f in files if all(f"\ndef {part}(" in f.read_text() for part in ("compute", "draw"))]
-    return sorted(found, key=_order)
+    return sorted((f.stem for f in files if {"compute", "draw"} <= _defined(f)), key=_order)
+
+
+def _defined(file: Path) -> set[str]:
+    """The names that a module's top level defines: functions, imports and assignments."""
+    found: set[str] = set()
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
 
 
 def _order(name: str) -> list:

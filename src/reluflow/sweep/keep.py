@@ -52,7 +52,15 @@ QUANTITIES = {
 TRAJECTORIES = {"loss": (), "log_loss": (), "outputs": ("datum",), "log_norm": ("neuron",)}
 FINAL = ("log_loss", "loss", "log_t", "t", "log_squared_norm", "squared_norm", "log_moved", "outputs")
 COMPARED = ("gap", "final_gap", "parted", "flips")
-WORST_FIRST = ("violated", "unmeasured", "constant fitted", "consistent so far", "holds within slack", "holds")
+WORST_FIRST = (
+    "violated",
+    "unfinished",
+    "unmeasured",
+    "constant fitted",
+    "consistent so far",
+    "holds within slack",
+    "holds",
+)
 PHASES = ("alignment", "growth", "plateau", "convergence")
 OF_PHASE = ("start", "end", "log_start", "log_end", "half", "loss", "log_loss")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reluflow.papers._erratum import Erratum
+from reluflow.papers._erratum import Erratum, sorted_out
 
-ERRATA: tuple[Erratum, ...] = (
+_ALL: tuple[Erratum, ...] = (
     Erratum(
         "E1",
         "Appendix B.2, alpha and beta",
@@ -114,7 +114,7 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "E14",
-        "Appendix A, Figure 4",
+        "Section 5, on Figure 4",
         "descent approximates the flow",
         "descent loses balance on the five points and signs flip, which Lemma 1 excludes for the flow",
         "five points, step 2e-3, 1e-6/sqrt(60)",
@@ -122,8 +122,8 @@ ERRATA: tuple[Erratum, ...] = (
     ),
     Erratum(
         "E15",
-        "Appendix A, Figure 4",
-        "smaller lambda is closer to the theory",
+        "Figure 4, for whoever repeats it",
+        "(not a sentence of the paper)",
         "plain descent at 1e-8/sqrt(60) never leaves the plateau of the five points; the flow does at every scale",
         "five points: descent rests at mean square 0.06363, the flow interpolates",
     ),
@@ -151,4 +151,38 @@ ERRATA: tuple[Erratum, ...] = (
         "Figure 2's own data: 2.683, not 6.708",
         "boursier2022.proposition1",
     ),
+    Erratum(
+        "F4",
+        "proofs of Lemmas 7 and 8, third step",
+        "a^2 sums over all labels of the other class, tau = f(0)/b",
+        "a^2 must sum over the labels still active, so that b is smaller and the last crossing later",
+        "6,787 of 12,226 random draws cross after the printed tau, by up to a factor 4e4",
+    ),
+    Erratum(
+        "F5",
+        "proofs of Lemmas 7 and 8, third step",
+        "d<W_j, x_k>/dt < 0",
+        "the derivative may be positive while other labels pull the neuron round",
+        "y = (1, -0.1, -3): +0.44 at the start",
+    ),
+    Erratum(
+        "F6",
+        "last line of the proof of Lemma 13",
+        "L <= lambda^{eps'/2}",
+        "the line above gives 2 lambda^{eps'/2}",
+        "by adding up the line above; boursier2022.lemma13 takes the 2",
+    ),
+    Erratum(
+        "F7",
+        "above (29)",
+        "a bound on a derivative",
+        "what is used and true is its integral over time",
+        "by reading the step: the right-hand side has the dimension of the integral",
+    ),
+)
+
+ERRATA = sorted_out(
+    _ALL,
+    false="E2 E7 E8 E9 E10 F1 F2 F4 F5",
+    caution="E4 E11 E12 E13 E14 E15 F3",
 )

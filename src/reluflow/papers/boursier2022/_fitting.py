@@ -10,10 +10,10 @@ from reluflow.papers.boursier2022._track import State, Track, log, small
 
 
 def end_in_time(track: Track, t: float, slope: float, cls: Class, text: str) -> Claim:
-    """t <= slope ell / |D|; unmeasured where the run ended before both."""
+    """t <= slope ell / |D|; unfinished where the run ends before both."""
     bound = slope * track.const.ell / cls.size
-    measured = t if np.isfinite(t) or 0 < bound <= track.end else np.nan
-    return Claim(text, measured, "<=", bound)
+    missing = track.ends_before(bound, "its bound") if np.isinf(t) else ""
+    return Claim(text, t if bound > 0 else np.nan, "<=", bound, missing=missing)  # lambda >= 1 has no such phase
 
 
 def aligned(track: Track, state: State, S: np.ndarray, cls: Class, p: float, text: str, relation="<=") -> Claim:
@@ -36,5 +36,8 @@ def not_vacuous(track: Track, cls: Class, p: float, text: str) -> Claim:
     return small(text, track.const.power(p), np.log(cls.u), relation="<")
 
 
-def nowhere(*texts: str) -> list[Claim]:
-    return [Claim(text, np.nan, "<=", 0.0) for text in texts]
+def nowhere(track: Track, t: float, until: float, *texts: str) -> list[Claim]:
+    """Claims about a stopping time t that was not found: unfinished where the run ends before `until`."""
+    missing = track.ends_before(until, "the latest time it may be") if np.isinf(t) else ""
+    note = "the level that ends the phase is below the accuracy of the run" if np.isnan(t) else ""
+    return [Claim(text, np.nan, "<=", 0.0, missing=missing, note=note) for text in texts]

@@ -47,6 +47,26 @@ def narrow(seed: int, log_scale: float = -60 * LN10):
     return rf.Problem(data, rf.init.balanced(10, 8, log_scale=log_scale, seed=seed))
 
 
+def small_labels(log_scale: float = -70 * LN10):
+    """Labels so small that the proof's own conditions up to its second phase (C1-C9) are met from 1e-64 on, up to its
+    third (C1-C12) from 1e-544 on."""
+    import reluflow as rf
+
+    data = rf.Data(np.eye(2), np.array([0.05, -0.03]))
+    return rf.Problem(data, rf.init.balanced(20, 2, log_scale=log_scale, seed=0))
+
+
+def two_neurons(log_scale: float = -2220 * LN10):
+    """Two data, two neurons, the sum of losses: all of the proof's conditions (C1-C15) are met from 1e-2216 on, where
+    lambda^{eps/29}, the level that ends the third phase, is 1e-10 and can still be told by a run with rtol 2e-13."""
+    import reluflow as rf
+
+    data = rf.Data(np.eye(2), np.array([0.2, -0.125]))
+    w = np.array([[1.0, 0.3], [0.3, 1.0]])
+    a = np.array([1.0, -1.0]) * np.linalg.norm(w, axis=1)
+    return rf.Problem(data, rf.Params(w, a, log_scale=log_scale), reduction="sum")
+
+
 def leaky(slope: float = 0.3, log_scale: float = -6 * LN10):
     import reluflow as rf
 
@@ -55,11 +75,11 @@ def leaky(slope: float = 0.3, log_scale: float = -6 * LN10):
 
 
 @cache
-def run(problem, *, rtol: float = 1e-10, **options):
+def run(problem, *, rtol: float = 1e-10, t1: float | None = None, **options):
     """The flow of one of the problems above."""
     import reluflow as rf
 
-    return rf.solve(problem(**options), rf.Flow(rtol=rtol))
+    return rf.solve(problem(**options), rf.Flow(rtol=rtol), t1=t1)
 
 
 FIGURE = float(np.log(1e-6 / np.sqrt(60)))  # Figure 2's own scale
@@ -76,10 +96,14 @@ SUBJECTS = {
     "narrow, covered, 1e-60": partial(run, narrow, seed=0),
     "narrow, a label uncovered, 1e-60": partial(run, narrow, seed=3),
     "leaky two points, 1e-6": partial(run, leaky),
+    "small labels, 1e-70": partial(run, small_labels),
+    "small labels, 1e-560": partial(run, small_labels, log_scale=-560 * LN10),
+    "two neurons, 1e-2220": partial(run, two_neurons, rtol=2e-13, t1=41_100.0),
 }
 _BOTH = ("two points, 1e-60", "orthonormal, 1e-60")
 _ALL = (*_BOTH, "orthonormal, 1e-20", "two points, 1e-6", "orthonormal, 1e-6")
 _DATA = (*_BOTH, "unequal norms, 1e-20")
+_PROOF = ("small labels, 1e-70", "small labels, 1e-560", "two neurons, 1e-2220")  # the proof's conditions are met
 _PHASES = (
     "lemma2",
     "lemma3",
@@ -96,16 +120,18 @@ _PHASES = (
 ON: dict[str, tuple[str, ...]] = {
     **{f"boursier2022.{name}": _DATA for name in ("assumption1", "assumption2", "alpha", "proposition1", "equation8")},
     "boursier2022.assumption3": _BOTH,
-    **{f"boursier2022.{name}": _ALL for name in (*_PHASES, "theorem1", "rates", "limit_alignment", "limit_fitting")},
-    "boursier2022.theorem2": (*_ALL, "two points, e^-4200"),
+    **{f"boursier2022.{name}": (*_ALL, *_PROOF) for name in _PHASES},
+    **{f"boursier2022.{name}": (*_ALL, "small labels, 1e-70") for name in ("lemma3", "lemma10")},
+    **{f"boursier2022.{name}": _ALL for name in ("theorem1", "rates", "limit_alignment", "limit_fitting")},
+    "boursier2022.theorem2": (*_ALL, "two points, e^-4200", *_PROOF),
     "boursier2022.lemma5": (*_BOTH, "two points, e^-4200"),
-    "boursier2022.lemma15": (*_BOTH, "two points, e^-4200"),
+    "boursier2022.lemma15": (*_BOTH, "two points, e^-4200", *_PROOF),
     "boursier2022.lemma1": (*_ALL, "unequal norms, 1e-20", "leaky two points, 1e-6"),
     "boursier2022.lemma6": (*_ALL, "unequal norms, 1e-20"),
     "boursier2022.lemma14": _DATA,
     "boursier2022.remark1": _ALL,
     "boursier2022.proposition2": _ALL,
-    "boursier2022.scale": _BOTH,
+    "boursier2022.scale": ("two points, 1e-6", "orthonormal, 1e-6"),
     "boursier2022.norms": (*_ALL, "unequal norms, 1e-20"),
     "boursier2022.limit_network": _ALL,
     "boursier2022.limit_groups": (*_BOTH, "narrow, covered, 1e-60", "narrow, a label uncovered, 1e-60"),

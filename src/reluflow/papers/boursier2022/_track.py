@@ -3,7 +3,8 @@ r"""A run seen as the paper sees it: spherical coordinates (rho_j, W_j), cluster
     w_j = e^{rho_j} W_j,  |W_j| = 1      u+ = sum_{S_{+,1}} |w_j|^2      D+^t = (1/n) sum_{y_k>0} (y_k - h(x_k)) x_k
 
 Sums over all moments are over every frame of the run, the ends of the stretch and 65 moments between. Directions and
-outputs of a run are good to `tol` = 100 rtol; a misalignment, half a squared chord, to tol^2.
+outputs of a run are good to `tol` = 100 rtol; a misalignment, half a squared chord, to tol^2. Outputs come from the
+weights (`observe._witness`). A claim about moments after the end of the run is unfinished: `Track.ends_before`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from functools import cached_property
 import numpy as np
 
 from reluflow.claim import Claim
-from reluflow.observe._view import view
+from reluflow.observe._witness import Witness
+from reluflow.papers._kept import kept
+from reluflow.papers._unfinished import ends_before
 from reluflow.papers.boursier2022._constants import Class, Constants
 
 BETWEEN = 65
@@ -48,13 +51,51 @@ class Track:
 
     @cached_property
     def frames(self) -> State:
-        return self._state(self.sol.t, self.sol.w, self.sol.a, self.sol.log_scale, self.sol.outputs)
+        seen = Witness(self.sol)
+        return self._state(self.sol.t, seen.w, seen.a, seen.log_scale, seen.outputs)
 
     def at(self, t) -> State:
         """The network at moments t, which must lie within the run."""
         t = np.atleast_1d(np.asarray(t, float))
-        seen = view(self.sol, t)
+        seen = self.witness(t)
         return self._state(t, seen.w, seen.a, seen.log_scale, seen.outputs)
+
+    def witness(self, t) -> Witness:
+        """The run at moments t as its weights show it, for the functions of `rf.observe`."""
+        return Witness(self.sol, t=np.atleast_1d(np.asarray(t, float)))
+
+    def ends_before(self, until: float, what: str) -> str:
+        """What is missing where the run ends before `until`, and is not known to stay where it is."""
+        from reluflow.outcome import Outcome
+
+        if self.sol.outcome is Outcome.STATIONARY:
+            return ""
+        return ends_before(self.end, until, what)
+
+    @cached_property
+    def log_loss(self) -> np.ndarray:
+        """log L at the frames, from the weights and the problem's labels."""
+        return Witness(self.sol).log_loss
+
+    @property
+    def unfit(self) -> str:
+        """What is missing where the run ends before both classes are fitted: the loss is still 1e-3 of the first.
+
+        By Section 4.3 of the handbook the last saddle is left by the time of its half fit, and the loss then falls at
+        the rate of the smaller class at least.
+        """
+        if self.log_loss[-1] < self.log_loss[0] + np.log(1e-3):
+            return ""
+        return self.ends_before(self.fitted, "the time by which both classes are fitted")
+
+    @cached_property
+    def fitted(self) -> float:
+        """When the loss is rounding, as the limit of small lambda has it: the last half fit and log(1/tol^2) over the
+        rate of the smaller class; inf where no saddle is left."""
+        halves = [s.half(self.const.ell) for s in self.const.limit.saddles]
+        known = [h for h in halves if h is not None]
+        slowest = min(self.const.plus.rate, self.const.minus.rate)
+        return max(known) - 2 * np.log(self.tol) / slowest if known else np.inf
 
     def _state(self, t, w, a, c, f) -> State:
         size = np.linalg.norm(w, axis=-1)
@@ -142,10 +183,20 @@ class Track:
             },
         )
 
+    @property
+    def t_2_known(self) -> float:
+        """t_2, or its bound (1 + 3 eps) ell/|D+| where lambda^{eps/5} is below the accuracy of the run; inf where the
+        run ends before."""
+        t = self.t_2[0]
+        if not np.isnan(t):
+            return t
+        latest = (1 + 3 * self.const.epsilon) * self.const.ell / self.const.plus.size
+        return latest if latest <= self.end else np.inf
+
     @cached_property
     def t_3(self) -> tuple[float, str]:
         """(23): end of phase 3, and which condition fired: those of `t_2` or "refit" (|D+^t| large again)."""
-        const, e, t_2 = self.const, self.const.epsilon, self.t_2[0]
+        const, e, t_2 = self.const, self.const.epsilon, self.t_2_known
         if np.exp(const.power(e / 29)) <= self.tol * max(1.0, const.minus.u):
             return np.nan, "lambda^{eps/29} is below the accuracy of the run"
         return self._stop(
@@ -154,8 +205,9 @@ class Track:
                 "others": lambda s: self.largest(s, const.others) - np.log(3.0 * const.c) - const.power(e),
                 "norm": lambda s: self.u(s, const.S_minus) - const.minus.u + np.exp(const.power(e / 29)),
                 "alignment": lambda s: self.apart(s, const.S_minus, const.minus) - np.exp(const.power(e / 14)),
+                # A residual below the accuracy of the run counts as none.
                 "refit": lambda s: np.where(
-                    s.t >= t_2, self.residual(s, const.plus) - np.exp(const.power(e / 14)), -np.inf
+                    s.t >= t_2, self.residual(s, const.plus) - np.exp(const.power(e / 14)) - self.tol, -np.inf
                 ),
             },
         )
@@ -167,17 +219,17 @@ class Track:
 
 
 def track(sol, epsilon: float | None = None) -> Track:
-    """The Track of a run, kept as long as the run: stopping times are found once."""
-    kept = vars(sol).setdefault("_boursier2022", {})
-    if epsilon not in kept:
-        kept[epsilon] = Track(sol, epsilon)
-    return kept[epsilon]
+    """The Track of a run, made once while it is one of the last few judged: stopping times are found once."""
+    return kept(sol, ("boursier2022", epsilon), lambda: Track(sol, epsilon))
 
 
-def small(text: str, log_measured, log_bound: float, tol: float = 0.0, *, relation="<=", at=None, note="") -> Claim:
+def small(
+    text: str, log_measured, log_bound: float, tol: float = 0.0, *, relation="<=", at=None, note="", missing=""
+) -> Claim:
     """measured <= bound in logarithms; an absolute error `tol` of the measured becomes log(1 + tol/bound) of slack."""
     slack = float(np.logaddexp(log_bound, np.log(tol)) - log_bound) if tol > 0 else 0.0
-    return Claim(text, float(log_measured), relation, float(log_bound), slack=slack, log=True, at=at, note=note)
+    more = dict(log=True, at=at, note=note, missing=missing)
+    return Claim(text, float(log_measured), relation, float(log_bound), slack=slack, **more)
 
 
 def worst(values: np.ndarray, t: np.ndarray) -> tuple[float, float | None]:

@@ -51,10 +51,12 @@ def check(sol, epsilon=None) -> Report:
                 const.power(e / 5),
                 track.tol,
                 at=when,
+                missing=track.ends_before(hi, "the end of the window") if lo <= hi else "",
             ),
             Claim("L(theta_S)", loss, "=", expected, slack=rounding * expected),
             Claim("|grad L(theta_S)|", np.sqrt(square), "=", 0.0, slack=rounding * const.plus.size),
             Claim("curvature at theta_S along a zero neuron", down, "=", -const.minus.size, slack=rounding),
         ],
         constants={**const.numbers(), "window from": lo, "to": hi},
+        until=hi if lo <= hi else 0.0,
     )

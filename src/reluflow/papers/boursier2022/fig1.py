@@ -97,6 +97,8 @@ def draw(ds):
     look.beside(ax, float(ds.last_crossing), 0.1, "last switch", look.THEORY, dx=3)
     names = ["ε/|D₋|", "(1+3ε)/|D₊|", "(1−ε)/|D₋|", "(1+3rε)/|D₋|"]
     ax.set_xticks([0, *ds.edge.values], ["0", *names])
+    for label, side in zip(ax.get_xticklabels()[2:4], ("right", "left"), strict=True):  # two close edges
+        label.set_ha(side)
     ax.set(xlabel="time / log(1/λ)", ylabel="share of the start / of the limit", xlim=(0, edge[-1]), ylim=(-0.03, 1.08))
     return fig
 

@@ -99,9 +99,9 @@ def draw(ds):
     for sign, base in ((1, 0.5), (-1, 0.0)):
         part = 0.5 * (1 - np.array(SHARES)) + base
         ax.plot(ds.predicted.sel(label=sign), part, "o", color=look.THEORY, ms=4.5, mec="white", mew=0.5)
-    look.beside(ax, float(ds.predicted.sel(label=1, share=0.5)), 0.75, "formula", look.THEORY, dx=7)
+    look.beside(ax, float(ds.predicted.sel(label=1, share=0.5)), 0.78, "formula", look.THEORY, dx=7)
     look.corner(ax, "origin", "upper left", look.FAINT)
-    ax.text(8600, 0.44, "saddle: one point fitted", color=look.FAINT, fontsize=7, ha="center")
+    ax.text(11_200, 0.53, "saddle: one point fitted", color=look.FAINT, fontsize=7, ha="center", va="bottom")
     ax.set(ylabel="2 L", ylim=(-0.03, 1.12), xlim=(0, float(ds.iteration[-1])))
     look.iterations(ax.xaxis)
     return fig

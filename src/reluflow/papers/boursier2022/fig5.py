@@ -59,14 +59,13 @@ def draw(ds):
         ax.axhline(0, color=look.FAINT, lw=0.5)
         if k:
             ax.plot(ds.grid, ds.kernel, "--", color=look.THEORY, lw=1.3, zorder=3)
-            look.corner(ax, "dashed: kernel interpolant", "lower right", look.THEORY)
         ax.plot(ds.grid, one.function, color=look.INK, lw=1.5, zorder=2)
         top = 1.2 * max(float(np.abs(one.function).max()), 1.0)
         shown = one.height / float(np.abs(ds.height).max()) * 0.8 * top
         ax.scatter(one.kink, shown, c=look.sign_colours(one.height), s=11, alpha=0.7, lw=0, zorder=3)
         ax.scatter(ds.x, ds.y, s=42, c=look.DATA, marker="X", edgecolors="white", lw=0.7, zorder=4)
         ax.set(xlabel="x", xlim=(float(ds.grid[0]), float(ds.grid[-1])), ylim=(-top, top))
-        look.letter(ax, "ab"[k], f"iteration {int(one.panel):,}")
+        look.letter(ax, "ab"[k], f"iteration {int(one.panel):,}" + (", kernel dashed" if k else ""))
     axes[0].set_ylabel("h(x)")
     ax = axes[2]
     ax.semilogy(ds.iteration, ds.loss.sel(way="descent"), color=look.INK)

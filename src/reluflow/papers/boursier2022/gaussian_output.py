@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
-from reluflow.init import gaussian
+from reluflow.init import Params, gaussian
 from reluflow.papers.boursier2022._constants import Constants, data_hypotheses
+from reluflow.papers.boursier2022.theorem1 import stray_exponent
 from reluflow.problem import Problem
 
 needs = "problem"
@@ -19,7 +20,9 @@ def check(problem, seed: int = 5, rtol: float = 1e-10) -> Report:
 
     The problem's data and width are run from such a start at lambda and at $\lambda^2$. Then: zero loss; grown neurons
     ($|w_j| > 10^{-2}$) are balanced within $c^2\lambda^2/10^{-4}$, which conservation (Lemma 1) forces; $|\theta|^2$
-    falls towards the least of an interpolator. Limits in lambda. Slack of the norm: 100 rtol.
+    falls towards the least of an interpolator. Limits in lambda. Slack of the norm: 100 rtol. Hypotheses, as for the
+    balanced start: Assumption 3 for the draw, and lambda so small that stray neurons have a tenth of a norm,
+    $\lambda^{1-\rho_{max}} \le 1/10$ with $\rho_{max}$ of the balanced start with these directions and signs.
     """
     from reluflow.methods import Flow
     from reluflow.solve import solve
@@ -50,7 +53,22 @@ def check(problem, seed: int = 5, rtol: float = 1e-10) -> Report:
     )
     return Report(
         name="boursier2022.gaussian_output",
-        hypotheses=data_hypotheses(const),
+        hypotheses=[*data_hypotheses(const), *_drawn(const, problem, seed)],
         claims=claims,
         constants={**const.numbers(), "min norm": const.min_norm},
     )
+
+
+def _drawn(const: Constants, problem, seed: int) -> list[Claim]:
+    """Assumption 3 and small strays for the balanced start with the directions and signs that are drawn."""
+    g = gaussian(const.m, const.data.d, log_scale=-const.ell, seed=seed)
+    size = np.linalg.norm(g.w, axis=1)
+    twin = Params(g.w, np.sign(g.a) * size, log_scale=-const.ell)
+    drawn = Constants(Problem(problem.data, twin, reduction=problem.reduction))
+    least = min(len(drawn.S_plus), len(drawn.S_minus))
+    gap = stray_exponent(drawn)[0] if least else np.nan
+    return [
+        Claim("A3 for the draw: the smaller of |S_{+,1}|, |S_{-,1}|", least, ">=", 1),
+        Claim("stray neurons are small: lambda^{1 - rho_max}", -gap * const.ell, "<=", float(np.log(0.1)), log=True),
+        Claim("ReLU, slope", problem.activation.slope, "<=", 0.0),
+    ]

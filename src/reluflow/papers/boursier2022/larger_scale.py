@@ -17,31 +17,52 @@ def check(sol, slowest: float = 0.1, excess: float = 0.1) -> Report:
 
     Measured: the least $-L'/L$ (the Polyak-Lojasiewicz ratio) while the loss falls from 90% to 1%, over $|D_-|$: a
     saddle would make it small; and the excess of $|\theta|^2$ over the least. The paper names no constants: `slowest`
-    and `excess` are ours, so the verdicts are never more than "constant fitted".
+    and `excess` are ours, so the verdicts are never more than "constant fitted". "Larger": the wait at the saddle,
+    $\ell(1/|D_-| - 1/|D_+|)$, is at most twice the time $2/|D_-|$ a fit takes; "mean field": $\lambda\sqrt m < 1$.
     """
     from reluflow import observe
 
     track = run_of(sol)
     const = track.const
-    inside = (sol.loss < 0.9 * sol.loss[0]) & (sol.loss > 0.01 * sol.loss[0])
+    gone = track.log_loss - track.log_loss[0]
+    inside = (gone < np.log(0.9)) & (gone > np.log(0.01))
     t = sol.t[inside]
     rate, when = np.nan, None
     if len(t):
         t = np.unique(np.r_[t, np.linspace(t[0], t[-1], 65)])
-        ratio = observe.pl_ratio(sol, t).values / const.minus.rate
+        ratio = observe.pl_ratio(track.witness(t)).values / const.minus.rate
         rate, when = float(np.min(ratio)), float(t[int(np.argmin(ratio))])
     state = track.at(track.end)
     total = float(np.sum(np.exp(2 * state.rho[0])) + np.sum(np.exp(2 * state.log_a[0])))
-    loss = float(np.exp(sol.log_loss[-1] - sol.log_loss[0]))
+    loss = float(np.exp(track.log_loss[-1] - track.log_loss[0]))
+    wait = const.ell * (1 - 1 / const.r) / 2
     return Report(
         name="boursier2022.larger_scale",
-        hypotheses=hypotheses(const),
+        hypotheses=[
+            *hypotheses(const),
+            Claim("larger lambda: wait at the saddle over the time of a fit, ell (1 - 1/r) / 2", wait, "<=", 2.0),
+            Claim("mean field: log(lambda sqrt(m))", 0.5 * np.log(const.m) - const.ell, "<", 0.0),
+        ],
         claims=[
-            Claim("loss at the end over the first", loss, "<=", track.tol**2, kind="limit"),
-            Claim("least -L'/L between the fits, over |D-|", rate, ">=", slowest, kind="fitted", at=when),
+            Claim("loss at the end over the first", loss, "<=", track.tol**2, kind="limit", missing=track.unfit),
             Claim(
-                "excess of |theta|^2 over the least, relative", total / const.min_norm - 1, "<=", excess, kind="fitted"
+                "least -L'/L between the fits, over |D-|",
+                rate,
+                ">=",
+                slowest,
+                kind="fitted",
+                at=when,
+                missing=track.unfit,
+            ),
+            Claim(
+                "excess of |theta|^2 over the least, relative",
+                total / const.min_norm - 1,
+                "<=",
+                excess,
+                kind="fitted",
+                missing=track.unfit,
             ),
         ],
+        until=track.fitted,
         constants={**const.numbers(), "lambda sqrt(m)": float(np.exp(-const.ell)) * np.sqrt(const.m)},
     )

@@ -15,8 +15,9 @@ def check(sol) -> Report:
     ever.
 
     The drift is measured against $(a_j^t)^2 + |w_j^t|^2$ at every frame, without underflow. For any inputs and any
-    activation of degree one. Slack: the state is kept on its surface to 64 roundings (d + 8 more for the norm); descent
-    has no slack of its own and loses balance by the square of its step.
+    activation of degree one. Slack: the state is kept on its surface to 64 roundings (d + 8 more for the norm), and so
+    is the initial gap, whose rounding a neuron that shrinks by a factor s makes $s^{-2}$ times as large beside it;
+    descent has no slack of its own and loses balance by the square of its step.
     """
     scale, a = sol.log_scale, sol.a
     norm = np.linalg.norm(sol.w, axis=-1)
@@ -26,8 +27,10 @@ def check(sol) -> Report:
     drift = np.abs(gap - np.where(gap[0] == 0.0, 0.0, past)) / (a**2 + norm**2)
     balanced = np.abs(gap[0]) <= 8 * EPS * (a[0] ** 2 + norm[0] ** 2)
     flips = np.any(sol.sign[:, balanced] != sol.sign[0, balanced], axis=0)
-    f, j = np.unravel_index(int(np.argmax(drift)), drift.shape)
-    slack = (72 + sol.problem.data.d) * EPS
+    with np.errstate(over="ignore"):
+        slacks = (72 + sol.problem.data.d) * EPS * (1.0 + np.exp(2.0 * (scale[0] - scale)))
+    f, j = np.unravel_index(int(np.argmax(np.where(np.isfinite(slacks), drift - slacks, -np.inf))), drift.shape)
+    slack = slacks[f, j]
     return Report(
         name="boursier2022.lemma1",
         hypotheses=[Claim("both layers trained", float(sol.problem.train == "both"), "=", 1.0)],

@@ -40,7 +40,7 @@ def check(sol, epsilon=None) -> Report:
                 "alignment": lambda s: log(track.apart(s, const.S_plus, plus) / (5 * plus.size)) - const.power(e),
             },
         )
-        rates = observe.log_norm_rate(sol, past.t).values[:, rest]
+        rates = observe.log_norm_rate(track.witness(past.t)).values[:, rest]
         rate, at_rate = worst(np.max(rates, axis=1, initial=-np.inf), past.t)
         extra = np.exp(np.log(4 * const.m) + 2 * np.log(const.c) + const.power(2 * e)) * np.max(const.nu2)
         bound = max((1 - const.alpha) * plus.size, const.minus.size) + extra
@@ -63,7 +63,7 @@ def check(sol, epsilon=None) -> Report:
             Claim("t_2 - t_u, eps ell / (5 |D+|)", t - t_u, "<=", e * const.ell / (5 * plus.size)),
         ]
     else:
-        claims += _fitting.nowhere("(ii)", "(iii)", "rates", "t_u", "t_2 - t_u")
+        claims += _fitting.nowhere(track, t, claims[0].bound, "(ii)", "(iii)", "rates", "t_u", "t_2 - t_u")
     return Report(
         name="boursier2022.lemma10",
         hypotheses=[
@@ -73,6 +73,7 @@ def check(sol, epsilon=None) -> Report:
         ],
         claims=claims,
         constants={**const.numbers(), "t_2": t},
+        until=claims[0].bound,
         notes=[
             f"Stopping condition of (17) that fired: {fired}.",
             f"By the logistic law t_2 - t_u = (eps ell/5 + log(6 n|D+|))/(2|D+|): its bound needs log(1/lambda) >= "

@@ -20,12 +20,13 @@ def check(sol, epsilon=None) -> Report:
     - t_u \le \varepsilon\ell/(57|D_-|)$, with $\tau$ when $u_- \ge n\lambda^{\varepsilon/5}$, $t_u$ when $u_- \ge
     n|D_-|/7$ (or misalignment $\ge 5|D_-|\lambda^{\varepsilon/8}$).
 
-    The last two are consequences of "lambda small enough", used in the proof with constants of their own. Slack: a
-    misalignment is good to (100 rtol)^2, a residual to 100 rtol.
+    Where $t_2$ cannot be told, (iv) is judged from its bound on. The last two are consequences of "lambda small
+    enough", used in the proof with constants of their own. Slack: a misalignment is good to (100 rtol)^2, a residual
+    to 100 rtol.
     """
     track = run_of(sol, epsilon)
     const, e, minus = track.const, track.const.epsilon, track.const.minus
-    (t_2, _), (t, fired) = track.t_2, track.t_3
+    t_2, (t, fired) = track.t_2_known, track.t_3
     claims = [_fitting.end_in_time(track, t, 1 + 3 * const.r * e, minus, "(i) t_3, (1 + 3 r eps) ell / |D-|")]
     if np.isfinite(t) and np.isfinite(t_2):
         past, phase, after = track.during(0.0, t), track.during(const.t_minus, t), track.during(t_2, t)
@@ -63,7 +64,8 @@ def check(sol, epsilon=None) -> Report:
             Claim("t_3 - t_u, eps ell / (57 |D-|)", t - t_u, "<=", e * const.ell / (57 * minus.size)),
         ]
     else:
-        claims += _fitting.nowhere("(ii)", "(iii)", "(iv)", "t_3 - tau", "t_u", "t_3 - t_u")
+        texts = ("(ii)", "(iii)", "(iv)", "t_3 - tau", "t_u", "t_3 - t_u")
+        claims += _fitting.nowhere(track, t, claims[0].bound, *texts)
     return Report(
         name="boursier2022.lemma11",
         hypotheses=[
@@ -73,6 +75,7 @@ def check(sol, epsilon=None) -> Report:
         ],
         claims=claims,
         constants={**const.numbers(), "t_2": t_2, "t_3": t},
+        until=claims[0].bound,
         notes=[
             f"Stopping condition of (23) that fired: {fired}.",
             f"By the logistic law t_3 - t_u = (eps ell/29 + log(6 n|D-|))/(2|D-|): its bound needs log(1/lambda) >= "

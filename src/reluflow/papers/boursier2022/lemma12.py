@@ -6,7 +6,7 @@ import numpy as np
 
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022 import _fitting, _scale
-from reluflow.papers.boursier2022._constants import EPS, hypotheses
+from reluflow.papers.boursier2022._constants import EPS, Constants, hypotheses
 from reluflow.papers.boursier2022._landscape import loss_and_gradient
 from reluflow.papers.boursier2022._track import Track, log, small
 from reluflow.papers.boursier2022._track import track as run_of
@@ -22,7 +22,9 @@ def check(sol, form="corrected", epsilon=None) -> Report:
     $|\tilde\rho_j^{t_{+1}} - \rho_j^{t_{+1}} + \ln\lambda| \le
     \frac{8mc^2\varepsilon\ell}{|D_+|}\lambda^{2-2(1+\sqrt2)\varepsilon}$ (printed with $-\ln\lambda$, E6).
 
-    Slack: weights and logarithms of norms are good to 100 rtol.
+    Slack: weights and logarithms of norms are good to 100 rtol. The exponent 1/31 leaves room for what (iv) makes of
+    the distance, $\lambda^{\varepsilon/29}/\sqrt{2u_-}$, only if that is at most $\lambda^{\varepsilon/31}/2$:
+    condition C16, whose constant the paper leaves open, is taken as that.
     """
     track = run_of(sol, epsilon)
     const, e = track.const, track.const.epsilon
@@ -31,6 +33,7 @@ def check(sol, form="corrected", epsilon=None) -> Report:
     norm = float(np.sum(theta[0] ** 2) + np.sum(theta[1] ** 2))
     rounding = const.m * const.n * const.data.d * EPS
     t, fired = track.t_3
+    spare = 0.5 * np.log(const.minus.u / 2)
     claims = [
         Claim("L(theta*)", loss, "=", 0.0, slack=rounding**2 * float(np.max(const.y**2))),
         Claim("|theta*|^2 against the least of an interpolator", norm, "=", const.min_norm, slack=rounding * norm),
@@ -69,16 +72,27 @@ def check(sol, form="corrected", epsilon=None) -> Report:
             ),
         ]
     else:
-        claims += _fitting.nowhere("|theta^{t_3} - theta*|", "(i)", "(ii)", "(iii)", "(iv)", "(v)")
+        texts = ("|theta^{t_3} - theta*|", "(i)", "(ii)", "(iii)", "(iv)", "(v)")
+        claims += _fitting.nowhere(track, t, latest(const), *texts)
     claims.append(_frozen(track, form))
     return Report(
         name="boursier2022.lemma12",
-        hypotheses=[*hypotheses(const), _scale.small_enough(const, _scale.PHASE_3)],
+        hypotheses=[
+            *hypotheses(const),
+            _scale.small_enough(const, _scale.PHASE_3),
+            small("C16: lambda^{eps/29 - eps/31}, sqrt(2 u_-)/2", const.power(e / 29 - e / 31), spare),
+        ],
         claims=claims,
         constants={**const.numbers(), "t_3": t},
         form=form,
+        until=latest(const),
         notes=[f"Stopping condition of (23) that fired: {fired}."],
     )
+
+
+def latest(const: Constants) -> float:
+    """The bound of Lemma 4 on t_3, (1 + 3 r eps) ell/|D-|."""
+    return (1 + 3 * const.r * const.epsilon) * const.ell / const.minus.size if const.ell > 0 else 0.0
 
 
 def _frozen(track: Track, form: str) -> Claim:
@@ -91,7 +105,7 @@ def _frozen(track: Track, form: str) -> Claim:
     text = f"|rho~ - rho {'-' if form == 'printed' else '+'} log lambda| on S_{{+,1}} at t_{{+1}}"
     t, e = const.t_plus, const.epsilon
     if not 0 < t <= track.end:
-        return Claim(text, np.nan, "<=", 0.0)
+        return Claim(text, np.nan, "<=", 0.0, missing=track.ends_before(t, "t_{+1}"))
     deep = -2e4
     twin = solve(at_scale(track.sol.problem, deep), Flow(rtol=track.tol / 100), t1=t)
     there = twin.log_norm[-1][const.S_plus] - deep

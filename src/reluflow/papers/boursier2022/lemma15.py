@@ -9,6 +9,7 @@ from reluflow.papers.boursier2022 import _ball, _scale
 from reluflow.papers.boursier2022._constants import hypotheses
 from reluflow.papers.boursier2022._track import track as run_of
 from reluflow.papers.boursier2022._track import worst
+from reluflow.papers.boursier2022.lemma12 import latest
 
 needs = "flow"
 FLOOR = 1e-20  # of the first loss: below it the square loss is rounding
@@ -30,22 +31,26 @@ def check(sol, samples: int = 100, seed: int = 0, epsilon=None) -> Report:
     least = min(const.plus.rate, const.minus.rate)
     if np.isfinite(t):
         after = track.during(t, track.end).t
-        after = after[sol.log_loss_at(after) > sol.log_loss[0] + np.log(FLOOR)]
-        low, when = worst(-observe.pl_ratio(sol, after).values, after)
+        after = after[track.witness(after).log_loss > track.witness(0.0).log_loss[0] + np.log(FLOOR)]
+        low, when = worst(-observe.pl_ratio(track.witness(after)).values, after)
         state = track.at(t)
         w = np.exp(state.rho[0])[:, None] * state.W[0]
         radius = float(np.exp(const.power(const.epsilon / 240)))
         random, shrunk = _ball.perturbed(const, w, radius, samples, seed), _ball.shrunk(const, w, radius)
     else:
         low, when, random, shrunk = np.nan, None, np.nan, np.nan
+    missing = track.ends_before(latest(const), "the latest t_3") if np.isinf(t) else ""
     return Report(
         name="boursier2022.lemma15",
         hypotheses=[*hypotheses(const), _scale.small_enough(const, _scale.FINAL)],
         claims=[
-            Claim("least ratio on the run after t_3", -low, ">=", least, slack=track.tol * least, at=when),
-            Claim("least ratio, random networks in the ball", random, ">=", least),
-            Claim("least ratio, a cluster shrunk within the ball", shrunk, ">=", least),
+            Claim(
+                "least ratio on the run after t_3", -low, ">=", least, slack=track.tol * least, at=when, missing=missing
+            ),
+            Claim("least ratio, random networks in the ball", random, ">=", least, missing=missing),
+            Claim("least ratio, a cluster shrunk within the ball", shrunk, ">=", least, missing=missing),
         ],
         constants={**const.numbers(), "t_3": t},
+        until=latest(const),
         notes=[f"Stopping condition of (23) that fired: {fired}."],
     )

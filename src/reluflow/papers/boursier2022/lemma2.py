@@ -32,11 +32,13 @@ def check(sol, epsilon=None) -> Report:
         rho = track.largest(state, np.arange(const.m))[0]
     else:
         rho = np.nan
+    missing = track.ends_before(t, "t_1")
     bound = np.log(2 * const.c) + const.power(1 - const.r * const.epsilon)
-    claims.append(small("(iii) largest |w_j|, 2 c lambda^{1 - r eps}", rho, bound))
+    claims.append(small("(iii) largest |w_j|, 2 c lambda^{1 - r eps}", rho, bound, missing=missing))
     return Report(
         name="boursier2022.lemma2",
         hypotheses=[*hypotheses(const), _scale.small_enough(const, _scale.PHASE_1)],
         claims=claims,
         constants={**const.numbers(), "t_1": t},
+        until=t,
     )

@@ -39,7 +39,7 @@ def check(sol, form="corrected", epsilon=None) -> Report:
             _loss(track, state, rest, 1.0 if form == "printed" else 2.0),
         ]
     else:
-        claims += _fitting.nowhere("(i)", "(ii)", "(iii)", "loss")
+        claims += _fitting.nowhere(track, t, claims[0].bound, "(i)", "(ii)", "(iii)", "loss")
     return Report(
         name="boursier2022.lemma3",
         hypotheses=[
@@ -50,6 +50,7 @@ def check(sol, form="corrected", epsilon=None) -> Report:
         claims=claims,
         constants={**const.numbers(), "t_2": t},
         form=form,
+        until=claims[0].bound,
     )
 
 

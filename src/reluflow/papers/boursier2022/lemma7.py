@@ -28,4 +28,5 @@ def check(sol, form="corrected", epsilon=None) -> Report:
         claims=_alignment.claims(track, const.S_plus, const.plus, const.t_plus, const.epsilon, form),
         constants={**const.numbers(), "t_{+1}": const.t_plus},
         form=form,
+        until=const.t_plus,
     )

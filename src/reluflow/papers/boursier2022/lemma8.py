@@ -26,4 +26,5 @@ def check(sol, form="corrected", epsilon=None) -> Report:
         claims=_alignment.claims(track, const.S_minus, const.minus, const.t_minus, const.r * const.epsilon, form),
         constants={**const.numbers(), "t_{-1}": const.t_minus},
         form=form,
+        until=const.t_minus,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Report
+from reluflow.papers._unfinished import so_far
 from reluflow.papers.boursier2022 import _scale
 from reluflow.papers.boursier2022._constants import hypotheses
 from reluflow.papers.boursier2022._track import small, worst
@@ -29,9 +30,11 @@ def check(sol, epsilon=None) -> Report:
         low, when = worst(-np.min(past.rho[:, S], axis=1, initial=np.inf), past.t) if len(S) else (np.nan, None)
         bound = np.log(const.c_min / 2) + const.power(1 + p)
         claims.append(small(f"{name}: smallest |w_j| up to then", -low, bound, relation=">", at=when))
+        claims[-1] = so_far(claims[-1], track.ends_before(t, "the end of its phase"))
     return Report(
         name="boursier2022.lemma9",
         hypotheses=[*hypotheses(const), _scale.small_enough(const, _scale.PHASE_1)],
         claims=claims,
         constants={**const.numbers(), "c_min": const.c_min},
+        until=const.t_minus,
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 
 from reluflow.claim import Claim, Report
@@ -16,14 +19,17 @@ def check(sol) -> Report:
     $\eta_k = n c_k(0)/(|y_k|\nu_k^2)$, $\eta = \int|w|$, hence at a time in closed form; after its last crossing
     $|w_j(t)| \to \lambda A_j e^{|D_{P_j}|t}$.
 
-    All crossings are compared with `rf.limit(problem).early`, and $\log|w_j|$ midway to the first exit, for neurons
-    whose direction has settled. Limits in lambda: slack is 100 rtol of the time, and the outputs met by then over the
-    least label, times t, which is how far a drive wrong by that much moves a crossing.
+    All crossings, as the signs of $\langle w_j, x_k\rangle$ show them, are compared with `rf.limit(problem).early`,
+    and $\log|w_j|$ midway to the first exit, for neurons whose direction has settled. Limits in lambda: slack is 100
+    rtol of the time, and the outputs met by then over the least label, times t, which is how far a drive wrong by
+    that much moves a crossing.
     """
     track = run_of(sol)
     const, early = track.const, track.const.limit.early
-    off, predicted = sol.events["off"], early.events["off"]
-    count = Claim("crossings", len(off), "=", len(predicted), kind="limit")
+    off, predicted = turned_off(sol), early.events["off"]
+    last = float(np.max(predicted.t, initial=0.0))
+    missing = track.ends_before(last, "the last crossing") if len(off) < len(predicted) else ""
+    count = Claim("crossings", len(off), "=", len(predicted), kind="limit", missing=missing)
     claims = [count]
     if len(off) == len(predicted) and len(off):
         order = [np.lexsort((e.datum, e.neuron)) for e in (off, predicted)]
@@ -52,9 +58,38 @@ def check(sol) -> Report:
         j = int(np.argmax(over))
         text = "log|w_j| midway to the first exit, worst difference beyond what has not settled"
         claims.append(Claim(text, max(float(over[j]), 0.0), "=", 0.0, slack=slack, kind="limit", at=j))
+    elif half is not None and half > 0:
+        missing = track.ends_before(0.5 * half, "half the time to the first exit")
+        claims.append(Claim("log|w_j| midway to the first exit", np.nan, "=", 0.0, kind="limit", missing=missing))
     return Report(
         name="boursier2022.limit_alignment",
         hypotheses=hypotheses(const)[:1] + hypotheses(const)[5:8],
         claims=claims,
         constants={**const.numbers(), "last crossing": float(np.max(early.last, initial=0.0))},
+        until=max(last, 0.5 * half if half is not None and np.isfinite(half) else 0.0),
     )
+
+
+class Crossings(NamedTuple):
+    """When which neuron stopped being active on which datum."""
+
+    t: np.ndarray
+    neuron: np.ndarray
+    datum: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
+def turned_off(sol) -> Crossings:
+    """Every change of a pattern by which a datum is lost, from the weights."""
+    from reluflow import observe
+
+    found = [
+        (b.start, j, i)
+        for j, row in enumerate(observe.patterns(sol))
+        for a, b in pairwise(row)
+        for i in sorted(set(a.on) - set(b.on))
+    ]
+    t, neuron, datum = zip(*sorted(found), strict=True) if found else ((), (), ())
+    return Crossings(np.array(t, float), np.array(neuron, int), np.array(datum, int))

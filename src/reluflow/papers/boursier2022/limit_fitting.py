@@ -48,13 +48,14 @@ def check(sol) -> Report:
             predicted = half + np.log((1 - root) / root) / (2 * cls.size)
             then = float(track.u(track.at(t), const.others)[0]) / cls.u if np.isfinite(t) else 0.0
             slack = 3 * (track.tol + then) / (2 * cls.size * (1 - root) * root) + track.tol * half
-            claims.append(
-                Claim(f"class {name} has lost {f:.0%} of its loss at", t, "=", predicted, slack=slack, kind="limit")
-            )
+            text = f"class {name} has lost {f:.0%} of its loss at"
+            missing = track.ends_before(predicted + slack, "when it is predicted") if np.isinf(t) else ""
+            claims.append(Claim(text, t, "=", predicted, slack=slack, kind="limit", missing=missing))
     return Report(
         name="boursier2022.limit_fitting",
         hypotheses=hypotheses(const),
         claims=claims,
+        until=track.fitted,
         constants=const.numbers(),
     )
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from reluflow._saddles import crossing
 from reluflow.claim import Claim, Report
-from reluflow.papers.boursier2022._constants import Constants, data_hypotheses
+from reluflow.papers.boursier2022._constants import Constants, hypotheses
 from reluflow.papers.boursier2022._track import track as run_of
 
 needs = "flow"
@@ -20,21 +20,26 @@ def check(sol, form="corrected") -> Report:
 
     Printed: with few neurons "the training loss should still converge to 0", which needs every label covered. Limits in
     lambda: slack of losses, norms and times is 100 rtol, and the squared norm that the vanishing neurons still have;
-    for times also what the next group has fitted by then.
+    for times also what the next group has fitted by then. Hypotheses: a balanced start, ReLU, lambda < 1, one norm,
+    and saddles that are left one after another, three times the width of a fit apart.
     """
     track = run_of(sol)
     const: Constants = track.const
     limit = const.limit
     state = track.at(track.end)
-    loss = float(np.exp(sol.log_loss[-1]))
-    first = float(np.exp(sol.log_loss[0]))
+    loss = float(np.exp(track.log_loss[-1]))
+    first = float(np.exp(track.log_loss[0]))
     total = float(np.sum(np.exp(2 * state.rho[0])) + np.sum(np.exp(2 * state.log_a[0])))
     gone = float(track.u(state, np.flatnonzero(limit.exponent != 0))[0]) + _kept(track)
+    exits, rates = [s.exit(const.ell) for s in limit.saddles], [s.rate or 1.0 for s in limit.saddles]
+    last = max((t + 20.0 / r for t, r in zip(exits, rates, strict=True)), default=0.0)
+    missing = track.ends_before(last, "twenty times the width of a fit after the last saddle")
     if form == "printed":
-        claims = [Claim("loss at the end", loss, "=", 0.0, slack=track.tol**2 * max(1.0, first), kind="limit")]
+        slack = track.tol**2 * max(1.0, first)
+        claims = [Claim("loss at the end", loss, "=", 0.0, slack=slack, kind="limit", missing=missing)]
     else:
         claims = [
-            Claim("loss at the end", loss, "=", limit.loss, slack=track.tol * first, kind="limit"),
+            Claim("loss at the end", loss, "=", limit.loss, slack=track.tol * first, kind="limit", missing=missing),
             Claim(
                 "|theta|^2 at the end",
                 total,
@@ -42,6 +47,7 @@ def check(sol, form="corrected") -> Report:
                 limit.squared_norm,
                 slack=track.tol * total + 5 * gone,
                 kind="limit",
+                missing=missing,
             ),
         ]
         levels = [s.loss for s in limit.saddles] + [limit.loss]
@@ -49,13 +55,12 @@ def check(sol, form="corrected") -> Report:
         for k, saddle in enumerate(limit.saddles):
             middle = 0.5 * (levels[k] + levels[k + 1])
             if not np.any(sol.loss < middle):
-                worst, where = np.inf, k
+                worst, where = np.inf if not missing else worst, k
                 break
             t = crossing(sol, middle, 0, len(sol.t) - 1)
             error = abs(t - saddle.exit(const.ell)) * (saddle.rate or 1.0)
             if error > worst:
                 worst, where = error, k
-        exits, rates = [s.exit(const.ell) for s in limit.saddles], [s.rate or 1.0 for s in limit.saddles]
         # The next group has already fitted e^{-2 rate (its exit - this exit)} of its labels.
         overlap = max(
             (np.exp(-2 * rates[k + 1] * (exits[k + 1] - exits[k])) for k in range(len(exits) - 1)), default=0.0
@@ -64,14 +69,15 @@ def check(sol, form="corrected") -> Report:
             10 * overlap + track.tol * const.ell + 20 * gone / max(min(c.u for c in (const.plus, const.minus)), 1e-300)
         )
         text = "exit times of the saddles, worst difference times the rate"
-        claims.append(Claim(text, worst, "=", 0.0, slack=slack, kind="limit", at=where))
+        claims.append(Claim(text, worst, "=", 0.0, slack=slack, kind="limit", at=where, missing=missing))
         if limit.loss == 0.0 and not (len(const.S_plus) and len(const.S_minus)):
             text = "|theta|^2 in the limit: above the least of an interpolator, for want of Assumption 3"
             claims.append(Claim(text, limit.squared_norm, ">", const.min_norm))
             claims.append(Claim("saddles before the end, origin included: more than two", len(limit.saddles), ">", 2))
     return Report(
         name="boursier2022.limit_groups",
-        hypotheses=data_hypotheses(const),
+        hypotheses=[*(h for h in hypotheses(const) if not h.text.startswith("A3")), _apart(exits, rates)],
+        until=last,
         claims=claims,
         constants={
             **const.numbers(),
@@ -81,6 +87,14 @@ def check(sol, form="corrected") -> Report:
         },
         form=form,
         notes=limit.notes,
+    )
+
+
+def _apart(exits: list[float], rates: list[float]) -> Claim:
+    """Three widths of a fit, 1/(2 rate), between any two exits."""
+    gaps = [(exits[k + 1] - exits[k]) * 2 * min(rates[k], rates[k + 1]) for k in range(len(exits) - 1)]
+    return Claim(
+        "saddles are left one after another: least gap over the width of a fit", min(gaps, default=np.inf), ">=", 3.0
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -30,7 +31,7 @@ def check(sol, form="corrected", epsilon=None) -> Report:
     state = track.at(track.end)
     stray = float(track.u(state, const.others)[0])
     total = float(np.sum(np.exp(2 * state.rho[0])) + np.sum(np.exp(2 * state.log_a[0])))
-    claims = []
+    claims: list[Claim] = []
     for name, S, cls in (("+", const.S_plus, const.plus), ("-", const.S_minus, const.minus)):
         if not len(S):
             claims.append(Claim(f"S{name}", np.nan, "<=", 0.0))
@@ -57,6 +58,7 @@ def check(sol, form="corrected", epsilon=None) -> Report:
         text = "|theta|^2 at the end, 2(|E+| + |E-|)"
         slack = track.tol * total + 4 * stray
         claims.append(Claim(text, total, "=", const.min_norm, slack=slack, kind="limit"))
+    claims = [replace(c, missing=track.unfit) for c in claims]
     turned = [float(c.aim @ c.goal) for c in (const.plus, const.minus)]
     keep = [h for h in hypotheses(const) if not h.text.startswith("one norm")]
     return Report(
@@ -65,6 +67,7 @@ def check(sol, form="corrected", epsilon=None) -> Report:
         claims=claims,
         constants={**const.numbers(), "cos(D+, E+)": turned[0], "cos(D-, E-)": turned[1]},
         form=form,
+        until=track.fitted,
     )
 
 

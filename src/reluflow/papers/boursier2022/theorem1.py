@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from reluflow.claim import Claim, Report
@@ -11,13 +13,14 @@ from reluflow.papers.boursier2022._track import track as run_of
 needs = "flow"
 
 
-def check(sol, deeper=(2.0, 3.0)) -> Report:
+def check(sol, deeper: tuple[float, ...] | None = None) -> Report:
     r"""Claim: $\theta^t \to \theta^\infty_\lambda$ with $L = 0$, and $\lim_{\lambda\to0}\theta^\infty_\lambda =
     \theta^* \in \arg\min_{L=0}|\theta|^2$.
 
     Two limits, so nothing "holds". In time: the last loss, and what can still be moved, $2\sqrt{L/\kappa}$ with
     $\kappa$ the Polyak-Lojasiewicz ratio there. In lambda: the distance $|\theta^\infty - \theta^*|$ and the norm
-    excess at this lambda and at lambda^`deeper`, whose slopes in log lambda are to be positive, $1-\rho_{max}$ and
+    excess at this lambda and at lambda^`deeper` (2 and 3, or less where strays would sink below the accuracy of a run),
+    whose slopes in log lambda are to be positive, $1-\rho_{max}$ and
     $2(1-\rho_{max})$ by 4.5 with $\rho_{max}$ the rate of the fastest stray neuron over that of its class. A loss below
     (100 rtol)^2 and a distance below 100 rtol are rounding, and are left out of the slopes.
     """
@@ -27,12 +30,12 @@ def check(sol, deeper=(2.0, 3.0)) -> Report:
 
     track = run_of(sol)
     const = track.const
-    loss0 = float(np.exp(sol.log_loss[0]))
-    ratio = float(observe.pl_ratio(sol, track.end).values[0])
-    left = 2.0 * float(np.exp(0.5 * sol.log_loss[-1])) / np.sqrt(ratio) if ratio > 0 else np.inf
+    loss0 = float(np.exp(track.log_loss[0]))
+    ratio = float(observe.pl_ratio(track.witness(track.end)).values[0])
+    left = 2.0 * float(np.exp(0.5 * track.log_loss[-1])) / np.sqrt(ratio) if ratio > 0 else np.inf
     floor = track.tol**2 * max(1.0, loss0)
     ells, apart, excess = [], [], []
-    for factor in (1.0, *deeper):
+    for factor in (1.0, *(deeper or _deeper(track))):
         run = track if factor == 1.0 else run_of(solve(at_scale(sol.problem, -factor * const.ell), sol.method))
         state = run.at(run.end)
         ells.append(run.const.ell)
@@ -42,43 +45,56 @@ def check(sol, deeper=(2.0, 3.0)) -> Report:
     gap, who = stray_exponent(const)
     limit_note = ", ".join(f"{d:.3g} at 1e-{ell / np.log(10):.3g}" for d, ell in zip(apart, ells, strict=True))
     excess_note = ", ".join(f"{d:.3g} at 1e-{ell / np.log(10):.3g}" for d, ell in zip(excess, ells, strict=True))
+    claims = [
+        Claim("loss at the end over the first", np.exp(track.log_loss[-1]) / loss0, "<=", floor / loss0, kind="limit"),
+        Claim("how far the flow can still go, 2 sqrt(L/ratio)", left, "<=", track.tol * 10, kind="limit"),
+        Claim(
+            "|theta - theta*| falls with lambda, to less than half",
+            apart[-1],
+            "<=",
+            max(0.5 * apart[0], track.tol),
+            kind="limit",
+            note=limit_note,
+        ),
+        *([] if who is None else [_rate(const, ells, apart, track.tol, gap, who)]),
+        Claim(
+            "|theta|^2 above the least of an interpolator",
+            min(excess),
+            ">=",
+            0.0,
+            slack=track.tol * const.min_norm,
+            kind="limit",
+            note=excess_note,
+        ),
+        Claim(
+            "|theta|^2 falls to the least of an interpolator, to less than half",
+            abs(excess[-1]),
+            "<=",
+            max(0.5 * abs(excess[0]), track.tol * const.min_norm),
+            kind="limit",
+            note=excess_note,
+        ),
+    ]
+    claims = [replace(c, missing=track.unfit) for c in claims]
     return Report(
         name="boursier2022.theorem1",
         hypotheses=hypotheses(const),
-        claims=[
-            Claim(
-                "loss at the end over the first", np.exp(sol.log_loss[-1]) / loss0, "<=", floor / loss0, kind="limit"
-            ),
-            Claim("how far the flow can still go, 2 sqrt(L/ratio)", left, "<=", track.tol * 10, kind="limit"),
-            Claim(
-                "|theta - theta*| falls with lambda, to less than half",
-                apart[-1],
-                "<=",
-                max(0.5 * apart[0], track.tol),
-                kind="limit",
-                note=limit_note,
-            ),
-            *([] if who is None else [_rate(const, ells, apart, track.tol, gap, who)]),
-            Claim(
-                "|theta|^2 above the least of an interpolator",
-                min(excess),
-                ">=",
-                0.0,
-                slack=track.tol * const.min_norm,
-                kind="limit",
-                note=excess_note,
-            ),
-            Claim(
-                "|theta|^2 falls to the least of an interpolator, to less than half",
-                abs(excess[-1]),
-                "<=",
-                max(0.5 * abs(excess[0]), track.tol * const.min_norm),
-                kind="limit",
-                note=excess_note,
-            ),
-        ],
+        claims=claims,
+        until=track.fitted,
         constants={**const.numbers(), "1 - rho_max": gap, "min norm": const.min_norm},
     )
+
+
+def _deeper(track) -> tuple[float, float]:
+    """Powers of lambda at which the distance to theta* can still be told from the error of a run."""
+    const = track.const
+    gap, who = stray_exponent(const)
+    if who is None:
+        return 2.0, 3.0
+    apart = float(track.distance(track.at(track.end), const.theta())[0])
+    room = np.log(max(apart / (20.0 * track.tol), 1.0)) / (gap * const.ell)
+    most = float(np.clip(1.0 + room, 1.1, 3.0))
+    return 0.5 * (1.0 + most), most
 
 
 def _rate(const: Constants, ells, apart, tol: float, gap: float, who: int) -> Claim:

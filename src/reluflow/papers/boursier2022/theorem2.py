@@ -9,6 +9,7 @@ from reluflow.papers.boursier2022 import _scale
 from reluflow.papers.boursier2022._constants import hypotheses
 from reluflow.papers.boursier2022._track import log, small, worst
 from reluflow.papers.boursier2022._track import track as run_of
+from reluflow.papers.boursier2022.lemma12 import latest
 
 needs = "flow"
 forms = ("corrected", "printed")
@@ -30,20 +31,22 @@ def check(sol, form="corrected", epsilon=None) -> Report:
     if np.isfinite(t):
         after = track.during(t, track.end)
         distance, at = worst(track.distance(after, const.theta()), after.t)
-        logs = sol.log_loss_at(after.t)
+        logs = track.witness(after.t).log_loss
         seen = logs > 2 * np.log(track.tol)
         late = logs[seen] - logs[0] + least * (after.t[seen] - t)
         rate, when = worst(late[1:], after.t[seen][1:])
     else:
         distance, at, rate, when = np.nan, None, np.nan, None
+    missing = track.ends_before(latest(const), "the latest t_3") if np.isinf(t) else ""
     return Report(
         name="boursier2022.theorem2",
         hypotheses=[*hypotheses(const), _scale.small_enough(const, _scale.FINAL)],
         claims=[
-            small("|theta^t - theta*| from t_3 on", log(distance), radius, track.tol, at=at),
-            Claim("log L(t)/L(t_3) + |D-| (t - t_3), worst", rate, "<=", 0.0, slack=track.tol, at=when),
+            small("|theta^t - theta*| from t_3 on", log(distance), radius, track.tol, at=at, missing=missing),
+            Claim("log L(t)/L(t_3) + |D-| (t - t_3), worst", rate, "<=", 0.0, track.tol, at=when, missing=missing),
         ],
         constants={**const.numbers(), "t_3": t},
+        until=latest(const),
         form=form,
         notes=[
             f"Stopping condition of (23) that fired: {fired}.",

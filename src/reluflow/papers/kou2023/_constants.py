@@ -92,12 +92,22 @@ class Frozen:
         return np.outer(at.y, at.y) * at.gram * (self.bits.T @ self.bits) / at.m**2
 
     @cached_property
+    def condition(self) -> float:
+        """The condition number of the kernel; inf where it is singular."""
+        return float(np.linalg.cond(self.kernel))
+
+    @cached_property
     def alpha(self) -> np.ndarray:
+        """K^-1 1; NaN where the kernel is singular to rounding."""
+        if not self.condition < 1e12:
+            return np.full(self.at.n, np.nan)
         return np.linalg.solve(self.kernel, np.ones(self.at.n))
 
     @property
     def rate(self) -> float:
         """Deviations from the limit die like s^-rate: the least eigenvalue of K diag(alpha)."""
+        if not self.condition < 1e12:
+            return float("nan")
         return float(np.min(np.linalg.eigvals(self.kernel * self.alpha).real))
 
     @property

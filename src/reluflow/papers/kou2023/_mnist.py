@@ -169,7 +169,9 @@ def _last(values: np.ndarray) -> float:
 
 
 def draw(ds):
-    """Rows are protocols; rank (P1: what it has above 1, which is its least) and test error, both readings alike."""
+    """Rows are protocols; rank (P1: what it has above 1, which is its least, W_+ solid and W_- dashed) and test error,
+    both readings alike."""
+    import xarray as xr
     from matplotlib.ticker import MultipleLocator
 
     from reluflow.papers.kou2023._draw import band, key, power, ramp
@@ -183,9 +185,13 @@ def draw(ds):
         shown = {"stable_rank": ds.stable_rank - (p == "P1"), "test_error": ds.test_error}
         for c, (name, reading) in enumerate((n, r) for n in shown for r in READINGS):
             part, least = shown[name].sel(protocol=p), 1.0 if (name, p) == ("stable_rank", "P2") else 1e-9
+            other = ds.minus_rank.sel(protocol=p) - 1.0 if (name, p) == ("stable_rank", "P1") else None
             for k, colour in enumerate(colours):
                 band(row[c], ds.epoch, part.sel(reading=reading)[k], colour, least=least)
-            _axis(row[c], name, p, part)
+                if other is not None:
+                    line = other.sel(reading=reading)[k]
+                    band(row[c], ds.epoch, line, colour, least=least, ls=(0, (3, 1.5)), lw=1.1)
+            _axis(row[c], name, p, part if other is None else xr.concat([part, other], dim="matrix"))
             row[c].tick_params(labelleft=c % 2 == 0)
         row[0].set_ylabel("P1:  stable rank − 1" if p == "P1" else "P2:  stable rank")
         row[2].set_ylabel("test error")
@@ -200,20 +206,21 @@ def draw(ds):
 
 
 def _axis(ax, name: str, protocol: str, values) -> None:
-    """A logarithmic axis that holds the means of both readings, and 1 as the least rank of P2."""
+    """A logarithmic axis that holds the means of both readings and the bands above, and 1 as the least rank of P2."""
     from reluflow.papers.kou2023._draw import log_axis
 
     mean = values.mean("run")
     low, high = float(mean.min()), float(mean.max())
+    spread = 3.0 * values.std("run", ddof=1) if values.sizes["run"] > 1 else 0.0 * mean
     if name == "test_error":
         low = min(low, float(values.isel(epoch=slice(1, None)).min()))
         ticks = (0.02, 0.05, 0.1, 0.2, 0.5) if low < 0.05 else (0.1, 0.15, 0.2, 0.3, 0.5)
-        log_axis(ax, (0.9 * low, 1.15 * high), ticks)
+        log_axis(ax, (0.9 * low, 1.15 * max(high, float((mean + spread).max()))), ticks)
     elif protocol == "P2":
-        log_axis(ax, (0.85, 1.8 * high), (1, 3, 10, 30, 100, 300))
+        log_axis(ax, (0.85, 1.4 * float((mean + spread).max())), (1, 3, 10, 30, 100, 300))
     else:
         ax.set_yscale("log")
-        ax.set_ylim(0.3 * low, 5.0 * high)
+        ax.set_ylim(0.3 * low, 2.0 * float((mean + spread).max()))
 
 
 # Captions -------------------------------------------------------------------------------------------------------------
@@ -233,7 +240,8 @@ def _made(ds) -> str:
 def _model(ds) -> str:
     name = "ReLU" if ds.attrs["slope"] == 0.0 else f"leaky ReLU, slope {ds.attrs['slope']:g}"
     return f"""MNIST, {name}, {int(ds.epoch[-1])} epochs of batch 64 and step 0.1. Top, P1: the paper's model, even
-    digits against odd ones, fixed head +-1/m; rank of W_+ less 1, its least value (W_- is alike). Bottom, P2: ten
+    digits against odd ones, fixed head +-1/m; rank of W_+ (solid) and W_- (dashed) less 1, its least value;
+    a band that reaches 0 leaves the logarithmic axis at the bottom. Bottom, P2: ten
     classes, both layers trained; rank of the first. The paper's "variance sigma_0" is read as a standard deviation, as
     in its Section 3 (a, c), and as a variance (b, d)."""
 

@@ -133,11 +133,10 @@ def setting(subject) -> Setting:
     """The setting of a Problem, or of a Solution with its step."""
     problem = getattr(subject, "problem", subject)
     method = getattr(subject, "method", None)
-    if problem.loss != "logistic" or problem.reduction != "mean" or problem.train != "first":
-        raise ValueError(
-            f'The paper trains the first layer on the mean logistic loss, got {problem!r}: use `loss="logistic"` and '
-            '`train="first"`.'
-        )
+    for name, wanted in (("loss", "logistic"), ("reduction", "mean"), ("train", "first")):
+        got = getattr(problem, name)
+        if got != wanted:
+            raise ValueError(f'`{name}` must be "{wanted}" for Kou et al., got "{got}": use `{name}="{wanted}"`.')
     w, a = problem.init.arrays()
     sign, c = np.sign(a), float(np.abs(a[0]))
     if np.ptp(np.abs(a)) > 4 * EPS * c or np.sum(sign) != 0:

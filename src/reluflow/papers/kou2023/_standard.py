@@ -91,6 +91,7 @@ ON: dict[str, tuple[str, ...]] = {
     "kou2023.lemma_f3": _orthogonal,
     "kou2023.lemma_g1": _relu,
     "kou2023.limits": (*_leaky, "leaky, slope 0.1", *_orthogonal, "relu flow, kappa = 0.03"),
+    "kou2023.relu_rate": ("relu flow", "relu flow, kappa = 0.03"),
     "kou2023.switching": _relu,
     "kou2023.theorem4_1": _leaky,
     "kou2023.theorem4_3": _relu,

@@ -41,4 +41,6 @@ def check(sol, steps: int = 300) -> Report:
         Claim("B.4: least ratio of single coefficients", single, ">=", sums * at.gamma**2, slack=slack, at=place[2]),
     ]
     constants = {**at.report(), "C'": c_prime, "least |l'| to T_pat": force, "ratio of sums": sums, "ratio": single}
-    return Report("kou2023.lemma5_4", claims, assumptions(at, leaky=True), constants)
+    third = at.kappa / (at.gamma**3 * c) if c > 0 else np.inf
+    small = Claim("gamma^-3 kappa/c, which the 1/6 of the proof needs", third, "<=", 0.5)
+    return Report("kou2023.lemma5_4", claims, [*assumptions(at, leaky=True), small], constants)

@@ -44,7 +44,10 @@ def check(sol, form: str = "corrected", steps: int = 300) -> Report:
         past[-1] = True
     late = np.where(past, other, np.nan)
     text = "E.3: |rho_{y_i,r,i'}| after T2"
-    claims.append(worst(text, late, "<=", 2 / c1 * at.kappa * lead, slack=run.error, at=log_s, note=when))
+    reached = both.any() or form == "printed"
+    missing = "" if reached or at.kappa == 0 else f"the run ends at s = e^{log_s[-1]:.4g}, before T2"
+    bounds = 2 / c1 * at.kappa * lead
+    claims.append(worst(text, late, "<=", bounds, slack=run.error, at=log_s, note=when, missing=missing))
     notes = []
     if form == "corrected" and at.kappa == 0:
         claims.pop()

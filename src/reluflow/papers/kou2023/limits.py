@@ -23,11 +23,19 @@ def check(sol, steps: int = 0) -> Report:
     Deviations die like s^-rate, rate the least eigenvalue of K diag(alpha). Where it is >= log10 2, what is left is
     less than the change from one decade before to the end: that is the slack, plus the error of the run. W/log s is
     read as dW/d log s, which is off by s^-rate only. A flow that slides has bits between 0 and 1; once they too have
-    come to rest the same formulas hold with them.
+    come to rest the same formulas hold with them. Section 7's question for leaky networks: as $u = \lim W/\log s$ is
+    the sum of $\alpha_i > 0$ times the gradients of $y_i f(\cdot, x_i)$ and all margins of u are equal, u is a KKT
+    point of
+    "least norm with margins at least 1", and W converges to it in direction.
     """
     run = path(sol, steps)
     at = run.at
     limit = final_limit(run)
+    if not limit.condition < 1e12:
+        singular = Claim("condition number of the kernel", limit.condition, "<=", 1e12)
+        texts = ("M_i - log s + log(n alpha_i)", "log(s L_S), of log(sum alpha)", "d rho/d log s", "SR of W/log s")
+        unknown = [Claim(text, np.nan, "=", 0.0, kind="limit") for text in texts]
+        return Report("kou2023.limits", unknown, [singular], at.report())
     two, one, last = run.decades()
     error = 2 * run.error / np.log(10.0)
     claims = []
@@ -48,12 +56,20 @@ def check(sol, steps: int = 0) -> Report:
     value, slack, note = limit_rank(run, np.arange(2 * at.m))
     whole = float(excess_rank(limit.directions)) + 1.0
     claims.append(_limit("SR of the stacked W/log s", value, whole, slack, note=note))
+    # Section 7: equal margins and alpha > 0 make the direction of W a KKT point of the margin problem.
+    if at.gamma > 0:
+        margins = [at.margins(v @ at.x.T) for v in run.slopes(run.w)]
+        i = int(np.argmax(np.abs(margins[1] - 1.0)))
+        change = abs(margins[1][i] - margins[0][i]) + error
+        text = "margin of dW/d log s, the same for all data (KKT)"
+        claims.append(_limit(text, margins[1][i], 1.0, change, f"datum {i}"))
     claims += _closed(run, limit)
     kept = frozen(run)
     hypotheses = [
         Claim("frames after the last switch, two decades", len(kept) and run.log_s[two] >= run.log_pattern, "=", 1.0),
         Claim("least alpha_i", limit.alpha.min(), ">", 0.0),
         Claim("rate of the tail", limit.rate, ">=", float(np.log10(2.0))),
+        Claim("least margin one decade before the end: all data are in their tail", run.margin[one].min(), ">=", 3.0),
     ]
     constants = {**at.report(), "sum alpha": float(limit.alpha.sum()), "rate": limit.rate, "log s": run.log_s[last]}
     return Report("kou2023.limits", claims, hypotheses, constants)

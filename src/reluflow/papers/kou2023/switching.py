@@ -39,6 +39,13 @@ def check(sol, steps: int = 0) -> Report:
         late = total - first if seen else np.nan
         constants["switches in all"] = float(total)
         claims = [Claim("switches in the second half of the run", late, relation, bound, kind="limit")]
+        if at.kappa == 0:
+            seen_late = run.log_s >= np.log(half) + 2.0 * np.log(at.scale)
+            on = run.z[seen_late] >= 0
+            changed = int(np.sum(on[1:] != on[:-1])) if len(on) > 1 else 0
+            settled = int(np.sum((run.z[-1] >= 0) & ~at.own))
+            claims.append(Claim("signs of <w, x_i> that change there", changed, "=", 0, kind="limit"))
+            claims.append(Claim("other-class pairs that are on at the end", settled, "=", 0, kind="limit"))
         if at.kappa > 0:
             rate = late / first if first else np.nan
             text = "switches of the second half over those of the first"

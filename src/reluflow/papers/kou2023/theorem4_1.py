@@ -19,7 +19,8 @@ def check(sol, form: str = "corrected", steps: int = 300) -> Report:
 
     The two last from Lemmas C.3 and D.2, with the corrected rates $1/\log^2 t$ and $1/t$ [+]. For the first the
     constant is named [+]: $|w_{j,r}|/\log t \to |u_j|$, read as a slope in log s over the last decade, with its change
-    from the decade before as slack. Printed: the condition on sigma0 without the factor gamma that (B.2) has.
+    from the decade before as slack. Printed: the condition on sigma0 without the factor gamma that (B.2) has, and the
+    rate and constants of Lemma C.3 as printed.
     """
     run = path(sol, steps)
     at = run.at
@@ -31,7 +32,7 @@ def check(sol, form: str = "corrected", steps: int = 300) -> Report:
     text = "|d w_{j,r}/d log s| over the last decade, of |u_j|"
     claims = [
         Claim(text, now[r], "=", u[r], slack=slack[r], kind="limit", at=f"neuron {r}", note=note),
-        *lemma_c3.check(sol, form="corrected", steps=steps).claims,
+        *lemma_c3.check(sol, form=form, steps=steps).claims,
         *lemma_d2.check(sol, steps=steps).claims,
     ]
     hypotheses = assumptions(at, leaky=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reluflow.papers._erratum import Erratum
+from reluflow.papers._erratum import Erratum, sorted_out
 
-ERRATA: tuple[Erratum, ...] = (
+_ALL: tuple[Erratum, ...] = (
     Erratum(
         "E1",
         "(15) and the proof of Theorem 3.8",
@@ -101,7 +101,6 @@ ERRATA: tuple[Erratum, ...] = (
         "the equations of a multi-layer neuron",
         "of a balanced one; unbalanced starts need all of (w, v_1..v_m)",
         "an unbalanced run read as a balanced one",
-        "lee2023.proposition3_1",
     ),
     Erratum(
         "E14",
@@ -135,4 +134,25 @@ ERRATA: tuple[Erratum, ...] = (
         "20000 random starts in d = 100",
         "lee2023.appendix_d3",
     ),
+    Erratum(
+        "E18",
+        "proof of Proposition 3.5",
+        "the derivative of v_k without its activation",
+        "a factor 1_{v_k > 0}: a neuron with some v_k <= 0 does not move at all",
+        "lee2023.proposition3_5 tries both signs of every inner weight",
+    ),
+    Erratum(
+        "E19",
+        "Section 5.2, conjecture",
+        "from a large start |w| first decreases, then increases, in general",
+        "for one layer if and only if K = (v*/v_0) phi_0/sin(phi_0) + pi cot(phi_0) >= -1; always for more layers",
+        "one layer, v_0 = 3 v*, phi_0 = 2.9, K = -8.7: |w| falls for ever",
+        "lee2023.conjecture5_2",
+    ),
+)
+
+ERRATA = sorted_out(
+    _ALL,
+    false="E4 E5 E7 E8 E9 E10 E15 E16 E17 E19",
+    caution="E3 E6 E12 E13 E14",
 )

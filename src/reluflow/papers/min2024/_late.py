@@ -44,19 +44,36 @@ def t2_bound(run: Run, sign: float, t1: float, k: float | None = None) -> float:
     return t1 + 6 / k + (4 / k) * (log_term + 4 * geo.n * geo.x_max * t1)
 
 
+def t2_needed(run: Run) -> float:
+    """The run's own time by which t2 has come, by (39) with the observed alignment time where there is one."""
+    t1 = run.aligned if np.isfinite(run.aligned) else run.c.t1
+    return run.own_time(max(t2_bound(run, sign, t1) for sign in run.sides))
+
+
+def before_t2(run: Run, sign: float | None = None) -> str:
+    """What is missing where the outputs of a class (of some class) have not reached 1/4; empty where they have."""
+    late = [s for s in run.sides if not np.isfinite(run.t2[s]) and sign in (None, s)]
+    if not late:
+        return ""
+    t1 = run.aligned if np.isfinite(run.aligned) else run.c.t1
+    by = max(t2_bound(run, s, t1) for s in late)
+    until = f", which (39) puts before {by:.6g}" if np.isfinite(by) else ""
+    return f"the run ends at t = {run.t_end:.6g}, before t2{NAME[late[0]]}{until}"
+
+
 def t2_claims(run: Run) -> list[Claim]:
     """T <= t2 and (39), each side, with the paper's t1 and with the observed alignment time."""
     first = min(run.t2.values())
-    before = "" if np.isfinite(first) else "not reached in this run"
-    lower = first if np.isfinite(first) else (np.nan if run.t_end < run.c.T else run.t_end)
-    claims = [Claim("the earlier of t2+ and t2- is after T", lower, ">=", run.c.T, note=before)]
+    lower = min(first, run.t_end)
+    missing = run.ends_before(run.c.T, "T") if not np.isfinite(first) else ""
+    claims = [Claim("the earlier of t2+ and t2- is after T", lower, ">=", run.c.T, missing=missing)]
     for sign, t2 in run.t2.items():
-        seen = t2 if np.isfinite(t2) else np.nan
-        side = NAME[sign]
-        claims.append(Claim(f"t2{side} against (39) with the paper's t1", seen, "<=", t2_bound(run, sign, run.c.t1)))
-        if np.isfinite(run.aligned):
-            bound = t2_bound(run, sign, run.aligned)
-            claims.append(Claim(f"t2{side} against (39) with the observed alignment time", seen, "<=", bound))
+        ways = [("the paper's t1", run.c.t1)]
+        ways += [("the observed alignment time", run.aligned)] if np.isfinite(run.aligned) else []
+        for name, t1 in ways:
+            bound = t2_bound(run, sign, t1)
+            missing = run.ends_before(bound, "(39)") if not np.isfinite(t2) else ""
+            claims.append(Claim(f"t2{NAME[sign]} against (39) with {name}", t2, "<=", bound, missing=missing))
     return claims
 
 
@@ -65,16 +82,11 @@ def rate_claims(run: Run) -> list[Claim]:
     t2 = max(run.t2.values())
     after = run.tau >= t2
     after[: int(np.argmax(after)) + 1] &= ~np.any(after)  # at t2 itself the bound is an equality
-    if not np.isfinite(t2) or not np.any(after) or not run.problem.tailed or not run.geo.separable:
-        return [
-            Claim(
-                "L(t) (1/L(t2) + alpha (t - t2)) after t2",
-                np.nan,
-                "<=",
-                1.0,
-                note="needs mu > 0, an exponential tail and a run past t2",
-            )
-        ]
+    if not run.problem.tailed or not run.geo.separable or not np.any(after):
+        text = "log of L(t) over L(t2)/(1 + L(t2) alpha (t - t2)), largest after t2"
+        possible = run.problem.tailed and run.geo.separable
+        missing = (before_t2(run) or "the run ends at t2") if possible else ""
+        return [Claim(text, np.nan, "<=", 0.0, missing=missing, note="needs mu > 0 and an exponential tail")]
     start = int(np.argmax(after)) - 1
     rest = run.tau[after] - run.tau[start]
     with np.errstate(divide="ignore"):
@@ -118,7 +130,7 @@ def growth_claims(run: Run) -> list[Claim]:
         least, where = worst(logs, low=True)
         at = run.where(*where) if where else None
         text = f"sum of |w_j|^2 over Vt{NAME[sign]}, least after t2"
-        claims.append(Claim(text, np.exp(least), ">=", 1 / (4 * run.geo.x_max), at=at))
+        claims.append(Claim(text, np.exp(least), ">=", 1 / (4 * run.geo.x_max), at=at, missing=before_t2(run)))
     return claims
 
 
@@ -127,13 +139,14 @@ def rank_claims(run: Run, limit: str = "<=") -> list[Claim]:
     start = run.aligned if np.isfinite(run.aligned) else max(run.t2.values())
     after = run.tau >= start
     if not np.any(after):
-        return [Claim("|W|_F^2 over 2 |W|_2^2 + 4 sqrt(h) eps Wmax^2 after t1", np.nan, "<=", 1.0)]
+        text = "|W|_F^2 over 2 |W|_2^2 + 4 sqrt(h) eps Wmax^2, largest after alignment"
+        return [Claim(text, np.nan, "<=", 1.0, missing=run.ends_before(run.c.t1, "t1"))]
     values, top = singular(run.seen)
     log_all = np.log(np.sum(values**2, axis=1)) + 2 * top
     log_two = np.log(2.0) + 2 * np.log(values[:, 0]) + 2 * top
     log_rest = np.log(4.0) + 0.5 * np.log(run.c.h) + run.c.log_eps + 2 * run.c.log_w_max
     ratio, where = worst(np.where(after, log_all - np.logaddexp(log_two, log_rest), np.nan))
-    rank = np.exp(log_all - 2 * np.log(values[:, 0]) - 2 * top)
+    rank = np.sum(values**2, axis=1) / values[:, 0] ** 2
     late = run.tau >= max(run.t2.values())
     claims = [
         Claim(
@@ -143,13 +156,22 @@ def rank_claims(run: Run, limit: str = "<=") -> list[Claim]:
             1.0,
             at=run.where(*where) if where else None,
         ),
-        Claim("|W|_F grows without bound: |W|_F^2 at the end", log_all[-1], ">", log_all[0], log=True, kind="limit"),
+        Claim(
+            "|W|_F grows without bound: |W|_F^2 at the end",
+            log_all[-1],
+            ">",
+            log_all[0],
+            log=True,
+            kind="limit",
+            missing=before_t2(run),
+        ),
     ]
     note = f"predicted from the two groups: {predicted_rank(run):.6g}"
     limsup = rank[-1] if np.any(late) else np.nan
     # "=" (the printed last display) allows what the limit can still move by: one part in a thousand.
     slack = 0.0 if limit == "<=" else 1e-3
-    claims.append(Claim("limsup of the stable rank: at the end", limsup, limit, 2.0, slack, kind="limit", note=note))
+    text = "limsup of the stable rank: at the end"
+    claims.append(Claim(text, limsup, limit, 2.0, slack, kind="limit", note=note, missing=before_t2(run)))
     return claims
 
 
@@ -166,6 +188,8 @@ def predicted_rank(run: Run) -> float:
         direction.append(np.linalg.svd(rows, full_matrices=False)[2][0])
     a, b = square
     c = float(direction[0] @ direction[1])
+    if not a + b > 0:
+        return np.nan
     return 2 * (a + b) / (a + b + np.sqrt((a - b) ** 2 + 4 * a * b * c**2))
 
 

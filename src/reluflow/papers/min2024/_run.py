@@ -7,7 +7,8 @@ r"""A run as the paper sees it: sum loss, r(0) = 1, and every moment at which a 
     square       t                 (no part 2 of Theorem 1; Remark 4)
 
 Moments looked at: the run's own frames, every event, midpoints between events, and even grids over the alignment phase
-and up to T.
+and up to T. Patterns, cones, outputs and pulls come from the weights at those moments (`observe._witness`), never from
+the log of events. A claim about moments after the end of the run is unfinished: `Run.ends_before` says what is missing.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from functools import cached_property
 import numpy as np
 
 from reluflow.claim import Claim
-from reluflow.observe._view import View, log_abs
+from reluflow.observe._view import log_abs
+from reluflow.observe._witness import Witness
 from reluflow.observe.membership import members
-from reluflow.observe.paths import Visit, patterns
+from reluflow.observe.paths import Visit, moments, visits
+from reluflow.papers._kept import kept
+from reluflow.papers._unfinished import ends_before, so_far
 from reluflow.papers.min2024._constants import constants
 
 LEVEL = 0.25  # of max |f|, in the definition of t2
@@ -37,22 +41,34 @@ class Run:
         self.gain = 2.0 if self.problem.loss == "logistic" and form == "corrected" else 1.0
         self.tempo = self.problem.weight / self.gain
         self.sign = np.sign(self.problem.init.a)
-        self.t_end = float(sol._time.times(sol._checkpoints[0][-1, 0])[0]) * self.tempo
+        self.t_end = float(sol.t[-1]) * self.tempo
 
     # Moments --------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def seen(self) -> View:
+    def seen(self) -> Witness:
         """The run at every moment looked at."""
         end = self.t_end / self.tempo
         events = np.unique(self.sol.events.t)
         last = min(end, 2.0 * events[-1]) if len(events) and events[-1] > 0 else end
-        marks = [self.sol.t, events, 0.5 * (events[1:] + events[:-1]), np.linspace(0.0, last, GRID)]
+        marks = [moments(self.sol), np.linspace(0.0, last, GRID)]
         marks.append(np.array([self.c.t1, self.c.t1_sharp, *self.t2.values()]) / self.tempo)
         if self.c.T > 0:
             marks.append(np.linspace(0.0, self.c.T / self.tempo, GRID))
         times = np.unique(np.concatenate([np.atleast_1d(m[np.isfinite(m)]) for m in marks]))
-        return View(self.sol, t=times[(times >= 0) & (times <= end)])
+        return self.at(times[(times >= 0) & (times <= end)])
+
+    def at(self, t) -> Witness:
+        """The run at its own times t."""
+        return Witness(self.sol, t=np.atleast_1d(np.asarray(t, float)))
+
+    def ends_before(self, until: float, what: str) -> str:
+        """What is missing where the run ends before theory's time `until`, called `what`; empty where it does not."""
+        return ends_before(self.t_end, until, what)
+
+    def own_time(self, until: float) -> float:
+        """Theory's time in the run's own."""
+        return until / self.tempo if np.isfinite(until) else 0.0
 
     @cached_property
     def tau(self) -> np.ndarray:
@@ -67,8 +83,8 @@ class Run:
 
     @cached_property
     def visits(self) -> list[list[Visit]]:
-        """Each neuron's patterns, in theory's time."""
-        return [[Visit(v.on, v.start * self.tempo, v.end * self.tempo) for v in row] for row in patterns(self.sol)]
+        """Each neuron's patterns, in theory's time, from the signs of <w_j, x_i>."""
+        return [[Visit(v.on, v.start * self.tempo, v.end * self.tempo) for v in row] for row in visits(self.seen)]
 
     def cone(self, on) -> str:
         """The cone of `on` = (neuron, active data): own (S+ for V+, S- for V-), dead, other (the opposite), or none."""
@@ -180,20 +196,18 @@ class Run:
         return {sign: self._first(self.of_class(sign)) for sign in self.sides}
 
     def _first(self, of) -> float:
-        clock = self.sol._checkpoints[0][:, 0]
-        top = lambda c: np.max(np.abs(self._outputs(c)[:, of]), axis=1)
-        above = np.flatnonzero(top(clock) > LEVEL)
+        frames, t = Witness(self.sol), self.sol.t
+        above = np.flatnonzero(np.max(np.abs(frames.outputs[:, of]), axis=1) > LEVEL)
         if len(above) == 0:
             return np.inf
-        lo, hi = clock[max(above[0] - 1, 0)], clock[above[0]]
+        lo, hi = t[max(above[0] - 1, 0)], t[above[0]]
         for _ in range(6):
             cuts = np.linspace(lo, hi, 17)
-            k = int(np.argmax(top(cuts) > LEVEL))
+            over = np.max(np.abs(self.at(cuts).outputs[:, of]), axis=1) > LEVEL
+            over[-1] = True  # a frame, at which it was
+            k = int(np.argmax(over))
             lo, hi = cuts[max(k - 1, 0)], cuts[k]
-        return float(self.sol._time.times(np.array([hi]))[0][0]) * self.tempo
-
-    def _outputs(self, clock):
-        return self.sol._to_data(self.sol._machine.look(*self.sol._replay(np.asarray(clock, float)))[0])
+        return float(hi) * self.tempo
 
     # Hypotheses -----------------------------------------------------------------------------------------------------
 
@@ -238,20 +252,15 @@ def hypothesis(name: str, problem, c, run: Run | None = None) -> Claim:
     assert run is not None
     if name == "both groups":
         have = min(int(np.sum(run.group(s))) for s in run.sides)
-        return Claim("neurons in S+ and in S- after alignment: the smaller number", have, ">=", 1)
-    if name == "past t1":
-        return Claim("the run goes on past t1", run.t_end, ">=", c.t1)
-    if name == "past t2":
-        return Claim("the run goes on past t2", run.t_end, ">", max(run.t2.values()))
+        text = "neurons in S+ and in S- after alignment: the smaller number"
+        missing = run.ends_before(c.t1, "t1") if have == 0 else ""
+        return Claim(text, have, ">=", 1, missing=missing)
     raise KeyError(name)
 
 
 def as_run(sol, form: str = "corrected") -> Run:
-    """The Run of a Solution, kept with it."""
-    kept = vars(sol).setdefault("_min2024", {})
-    if form not in kept:
-        kept[form] = Run(sol, form)
-    return kept[form]
+    """The Run of a Solution, made once while it is one of the last few judged."""
+    return kept(sol, ("min2024", form), lambda: Run(sol, form))
 
 
 def worst(values: np.ndarray, low: bool = False) -> tuple[float, tuple[int, ...]]:
@@ -263,4 +272,4 @@ def worst(values: np.ndarray, low: bool = False) -> tuple[float, tuple[int, ...]
     return float(values.flat[flat]), tuple(int(k) for k in np.unravel_index(flat, values.shape))
 
 
-__all__ = ["LEVEL", "Run", "as_run", "hypothesis", "log_abs", "worst"]
+__all__ = ["LEVEL", "Run", "as_run", "hypothesis", "log_abs", "so_far", "worst"]

@@ -83,6 +83,7 @@ ON: dict[str, tuple[str, ...]] = {
     },
     **{f"min2024.{name}": _all for name in ("equation50", "refined_alignment", "repulsion", "appendix_f")},
     "min2024.poster": _own,
+    "min2024.sharp_t2": (*_own, "six at e^-14", "seven, mean logistic at e^-50"),
     "min2024.equation37": _data,
     "min2024.random_init": ("six", "plane"),
 }

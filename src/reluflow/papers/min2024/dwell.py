@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
-from reluflow.papers.min2024._run import Run, as_run
+from reluflow.papers.min2024._run import Run, as_run, so_far
 
 needs = "flow"
 forms = ("corrected", "printed")
@@ -55,5 +55,8 @@ def check(sol, form="corrected") -> Report:
             claims.append(Claim(f"stay against {text}, worst ratio", s[0], "<=", bound(s), at=at))
     else:
         claims.append(Claim("longest stay outside", max((s[0] for s in found), default=np.nan), "<=", np.nan))
+    missing = run.ends_before(c.T, "T") if not np.isfinite(run.aligned) else ""  # after arrival there is no stay
+    claims = [so_far(claim, missing) for claim in claims]
     hypotheses = run.hypotheses("separable", "balanced", "assumption 2", "relu", "both layers", "horizon", "eps_A")
-    return Report("min2024.dwell", claims, hypotheses, c.shown() | {"ath": c.ath if geo.separable else np.nan}, form)
+    shown = c.shown() | {"ath": c.ath if geo.separable else np.nan}
+    return Report("min2024.dwell", claims, hypotheses, shown, form, until=run.own_time(min(c.T, c.t1)))

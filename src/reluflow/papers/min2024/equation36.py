@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
-from reluflow.papers.min2024._late import NAME, class_pull, log_group_square, rate_k, t2_bound, t2_claims
-from reluflow.papers.min2024._run import as_run, worst
+from reluflow.papers.min2024._late import (
+    NAME,
+    before_t2,
+    class_pull,
+    log_group_square,
+    rate_k,
+    t2_bound,
+    t2_claims,
+    t2_needed,
+)
+from reluflow.papers.min2024._run import as_run, so_far, worst
 
 needs = "flow"
 forms = ("corrected", "printed")
@@ -26,14 +35,10 @@ def check(sol, form="corrected") -> Report:
     if form == "printed":
         k = float(np.sqrt(run.geo.mu) * run.geo.n * run.geo.x_min)
         for sign, t2 in run.t2.items():
-            claims.append(
-                Claim(
-                    f"t2{NAME[sign]} against (39) with n for n{NAME[sign]}",
-                    t2,
-                    "<=",
-                    t2_bound(run, sign, run.aligned, k),
-                )
-            )
+            bound = t2_bound(run, sign, run.aligned, k)
+            missing = before_t2(run, sign) if not run.t_end >= bound else ""
+            text = f"t2{NAME[sign]} against (39) with n for n{NAME[sign]}"
+            claims.append(Claim(text, t2, "<=", bound, missing="" if np.isfinite(t2) else missing))
     else:
         claims += t2_claims(run)
         for sign in run.sides:
@@ -41,14 +46,15 @@ def check(sol, form="corrected") -> Report:
     hypotheses = run.hypotheses(
         "separable", "two data", "balanced", "relu", "both layers", "tail", "eps_A", "eps_B", "both groups"
     )
-    return Report("min2024.equation36", claims, hypotheses, run.c.shown(), form)
+    return Report("min2024.equation36", claims, hypotheses, run.c.shown(), form, until=t2_needed(run))
 
 
 def _on_the_way(run, sign: float) -> list[Claim]:
     t1, t2, k, side = run.aligned, run.t2[sign], rate_k(run, sign), NAME[sign]
     inside = (run.tau >= t1) & (run.tau <= t2)
+    missing = before_t2(run, sign)
     if not np.isfinite(t1) or not np.any(inside) or not np.any(run.group(sign)):
-        return []
+        return [Claim(f"what happens on [t1, t2] ({side})", np.nan, "<=", np.nan, missing=missing)]
     r, log_r = run.force
     size = r[:, run.of_class(sign)] * np.exp(log_r)[:, None]
     vector, logs = class_pull(run, sign)
@@ -63,7 +69,8 @@ def _on_the_way(run, sign: float) -> list[Claim]:
     def claim(text, values, relation, bound, during=inside):
         mask = during if values.ndim == 1 else during[:, None]
         found, where = worst(np.where(mask, values, np.nan), low=relation == ">=")
-        return Claim(f"{text} ({side})", found, relation, bound, at=run.where(where[0]) if where else None)
+        at = run.where(where[0]) if where else None
+        return so_far(Claim(f"{text} ({side})", found, relation, bound, at=at), missing)
 
     at_t2 = np.abs(run.tau - t2) <= 1e-9 * t2 if np.isfinite(t2) else np.zeros(len(run.tau), bool)
     return [
@@ -80,11 +87,5 @@ def _on_the_way(run, sign: float) -> list[Claim]:
             1 / (np.sqrt(run.geo.mu) * run.geo.x_min),
             at_t2,
         ),
-        claim(
-            "sum of |w_j|^2 at t2, from below",
-            np.exp(log_group_square(run, sign)),
-            ">=",
-            1 / (4 * run.geo.x_max),
-            at_t2,
-        ),
+        # From below it is the definition of t2 and |f| <= Xmax sum |w_j|^2; `final_rate` has it for all later times.
     ]

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from reluflow.claim import Claim, Report
-from reluflow.observe._view import View
-from reluflow.papers.min2024._run import Run, as_run, worst
+from reluflow.papers.min2024._run import Run, as_run, so_far, worst
 
 needs = "flow"
 
 
 def crossings(run: Run) -> list[tuple[float, int, int, bool]]:
-    """(theory time, neuron, datum, turned on) for every change of a bit."""
-    e = run.sol.events
-    on = np.isin(e.kind, ("on", "release_on"))
-    off = np.isin(e.kind, ("off", "release_off"))
-    return [
-        (float(e.t[k]) * run.tempo, int(e.neuron[k]), int(e.datum[k]), bool(on[k])) for k in np.flatnonzero(on | off)
-    ]
+    """(theory time, neuron, datum, turned on) for every change of the sign of <w_j, x_i>, in order of time."""
+    found = []
+    for j, row in enumerate(run.visits):
+        for a, b in pairwise(row):
+            found += [(b.start, j, i, True) for i in sorted(set(b.on) - set(a.on))]
+            found += [(b.start, j, i, False) for i in sorted(set(a.on) - set(b.on))]
+    return sorted(found)
 
 
 def inward(run: Run, found) -> np.ndarray:
     r"""$s_j\,d/dt\langle w_j/|w_j|, u_i\rangle = \langle D_j, u_i\rangle$ at crossings, the crossed datum left out."""
     if not found:
         return np.zeros(0)
-    times = np.unique([t for t, *_ in found]) / run.tempo
-    seen = View(run.sol, t=times)
+    seen = run.at(np.unique([t for t, *_ in found]) / run.tempo)
     g, logs = seen.drive
     rate = np.exp(logs) * run.gain / run.problem.weight
     speeds = []
@@ -63,17 +63,13 @@ def check(sol) -> Report:
     speed = np.where(speed == 0.0, np.nan, speed)
     least, where = worst(speed, low=True)
     bound = run.geo.mu**1.5 * run.geo.x_min / 2 if run.geo.separable else np.nan
-    claims.append(
-        Claim(
-            f"inward speed at the {len(early)} crossings up to T, least",
-            least,
-            ">=",
-            bound,
-            at=_tell([early[where[0]]]) if where else None,
-        )
-    )
+    at = _tell([early[where[0]]]) if where else None
+    claims.append(Claim(f"inward speed at the {len(early)} crossings up to T, least", least, ">=", bound, at=at))
+    # Once every neuron has arrived nothing crosses any more.
+    missing = run.ends_before(run.c.T, "T") if not np.isfinite(run.aligned) else ""
+    claims = [so_far(claim, missing) for claim in claims]
     hypotheses = run.hypotheses("separable", "balanced", "relu", "both layers", "eps_A")
-    return Report("min2024.equation7", claims, hypotheses, run.c.shown())
+    return Report("min2024.equation7", claims, hypotheses, run.c.shown(), until=run.own_time(min(run.c.T, run.c.t1)))
 
 
 def _tell(found) -> str | None:

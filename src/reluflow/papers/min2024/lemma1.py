@@ -6,7 +6,7 @@ import numpy as np
 
 from reluflow.claim import Claim, Report
 from reluflow.papers.min2024._errors import log_gaps
-from reluflow.papers.min2024._run import as_run, worst
+from reluflow.papers.min2024._run import as_run, so_far, worst
 
 needs = "flow"
 forms = ("corrected", "printed")
@@ -25,16 +25,8 @@ def check(sol, form="corrected") -> Report:
     inside = run.tau <= c.T
     bound = np.log(4 * geo.n) + c.log_eps + 0.5 * np.log(c.h) + 2 * np.log(geo.x_max) + 2 * c.log_w_max
     gap, where = worst(np.where(inside[:, None], log_gaps(run), np.nan))
-    end, until = ("T", c.T) if run.t_end >= c.T else ("the end of the run", run.t_end)
-    claims = [
-        Claim(
-            f"gap from sign(v_j) P x_a, largest up to {end} = {until:.4g}",
-            gap,
-            "<=",
-            bound,
-            log=True,
-            at=run.where(*where) if where else None,
-        )
-    ]
+    at = run.where(*where) if where else None
+    claim = Claim(f"gap from sign(v_j) P x_a, largest up to T = {c.T:.4g}", gap, "<=", bound, log=True, at=at)
+    claims = [so_far(claim, run.ends_before(c.T, "T"))]
     hypotheses = run.hypotheses("balanced", "both layers", "horizon", "eps lemma 3")
-    return Report("min2024.lemma1", claims, hypotheses, c.shown(), form)
+    return Report("min2024.lemma1", claims, hypotheses, c.shown(), form, until=run.own_time(c.T))

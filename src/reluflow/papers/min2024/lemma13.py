@@ -28,7 +28,12 @@ def check(sol) -> Report:
             bound = logs[0] - 4 * run.geo.n * run.geo.x_max * t1
             text = f"sum of |w_j|^2 over Vt{NAME[sign]} at {name}"
             claims.append(Claim(text, logs[k], ">=", bound, log=True, at=f"t = {t1:.4g}"))
+    if not np.isfinite(run.aligned):
+        missing = run.ends_before(run.c.t1, "t1")
+        text = "sum of |w_j|^2 over Vt+ and Vt- at the alignment time"
+        claims.append(Claim(text, np.nan, ">=", np.nan, log=True, missing=missing))
     before = run.log_f[run.tau <= run.aligned]
     hypotheses = run.hypotheses("balanced", "both layers", "both groups")
     hypotheses.append(Claim("max |f| until alignment is at most 1/2", np.max(before), "<=", np.log(0.5), log=True))
-    return Report("min2024.lemma13", claims, hypotheses, run.c.shown())
+    until = run.own_time(run.aligned if np.isfinite(run.aligned) else run.c.t1)
+    return Report("min2024.lemma13", claims, hypotheses, run.c.shown(), until=until)

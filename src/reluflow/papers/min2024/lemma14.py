@@ -28,6 +28,7 @@ def check(sol) -> Report:
         least, where = worst(np.where(arrived, cos, np.nan), low=True)
         at = run.where(where[0], int(np.flatnonzero(who)[where[1]])) if where else None
         text = f"Vt{NAME[sign]}: least cosine of w_j with what pulls it, which is the sign of (|w_j|^2)'"
-        claims.append(Claim(text, least, ">=", 0.0, at=at))
+        missing = "" if where else run.ends_before(run.c.t1, "t1")
+        claims.append(Claim(text, least, ">=", 0.0, at=at, missing=missing))
     hypotheses = run.hypotheses("separable", "balanced", "relu", "both layers", "tail", "both groups")
     return Report("min2024.lemma14", claims, hypotheses, run.c.shown())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
-from reluflow.papers.min2024._run import as_run, worst
+from reluflow.papers.min2024._run import as_run, so_far, worst
 
 needs = "flow"
 
@@ -31,5 +31,6 @@ def check(sol) -> Report:
         Claim("largest |w_j|^2 up to T, without the 2", norm, "<=", bound_w, log=True, at=at_w),
         Claim("largest |f(x_i)| up to T, without the 2", out, "<=", bound_f, log=True, at=at_f),
     ]
+    claims = [so_far(claim, run.ends_before(c.T, "T")) for claim in claims]
     hypotheses = run.hypotheses("balanced", "both layers", "horizon", "eps lemma 3")
-    return Report("min2024.lemma3", claims, hypotheses, c.shown())
+    return Report("min2024.lemma3", claims, hypotheses, c.shown(), until=run.own_time(c.T))

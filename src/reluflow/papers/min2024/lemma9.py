@@ -18,7 +18,8 @@ def check(data, samples: int = 2000, seed: int = 0, xi: float | None = None) -> 
 
     The nearest point to $z_1$ outside the closure of S+ lies on some hyperplane $x_i^\perp$, at sine $\langle u_i,
     z_1\rangle$, smallest at generators: attained at $u_k$ and its projection on $u_i^\perp$ for the pair that gives mu.
-    Samples: random pairs and those projections for sampled $z_1$. Slack: d eps. `xi` claims another value.
+    Samples: random pairs and those projections for sampled $z_1$. Slack: d eps, over
+    $\sqrt{1-\mu^2}$. `xi` claims another value.
     """
     geo = geometry(data)
     xi = geo.xi if xi is None else float(xi)
@@ -30,7 +31,8 @@ def check(data, samples: int = 2000, seed: int = 0, xi: float | None = None) -> 
     found = members((z2 @ data.x.T > 0) * 1.0, data.y)
     z2 = z2[~found[:, 0] & ~found[:, 1]]
     random = float(np.max(np.abs(z1 @ z2.T))) if len(z2) else np.nan
-    slack = rounding(data)
+    # sqrt(1 - mu^2) turns a rounding of mu into mu/sqrt(1 - mu^2) of it, and into its square root where mu is 1.
+    slack = rounding(data) * (1.0 + 1.0 / max(bound, np.sqrt(rounding(data)))) if geo.separable else 0.0
     top = float(np.max(cos_edge)) if data.n > 1 else np.nan
     claims = [
         Claim("largest |cos(z1, z2)|, projections on the hyperplanes", top, "<=", bound, slack),

@@ -6,7 +6,7 @@ import numpy as np
 
 from reluflow.claim import Claim, Report
 from reluflow.papers.min2024._errors import log_gaps
-from reluflow.papers.min2024._late import rank_claims, rate_claims
+from reluflow.papers.min2024._late import before_t2, rank_claims, rate_claims, t2_needed
 from reluflow.papers.min2024._run import as_run, log_abs, worst
 
 needs = "flow"
@@ -40,20 +40,29 @@ def check(sol, form="corrected") -> Report:
     horizon = np.log(geo.n) / root if geo.n > 1 else np.nan
     log_term = (-0.5 * np.log(c.h) - c.log_eps) / geo.n
     claims += [
-        Claim("alignment time over log n/sqrt(mu)", run.aligned / horizon, "<=", c.t1 / horizon, kind="fitted"),
+        Claim(
+            "alignment time over log n/sqrt(mu)",
+            run.aligned / horizon,
+            "<=",
+            c.t1 / horizon,
+            kind="fitted",
+            missing="" if np.isfinite(run.aligned) else run.ends_before(c.t1, "t1"),
+        ),
         Claim(
             "t2 over (1/n) log(1/(sqrt(h) eps)), from below",
             min(run.t2.values()) / log_term,
             ">=",
             1 / (4 * geo.x_max),
             kind="fitted",
+            missing=before_t2(run) if not np.isfinite(min(run.t2.values())) else "",
         ),
         Claim(
             "t2 over (1/n) log(1/(sqrt(h) eps)), from above",
-            first / log_term if np.isfinite(first) else np.nan,
+            first / log_term,
             "<=",
             8 * geo.n / (root * min(n for n in (geo.n_plus, geo.n_minus) if n) * geo.x_min),
             kind="fitted",
+            missing=before_t2(run),
         ),
         *rate_claims(run)[:1],
         *rank_claims(run)[-1:],
@@ -61,7 +70,7 @@ def check(sol, form="corrected") -> Report:
     hypotheses = run.hypotheses(
         "separable", "two data", "balanced", "relu", "both layers", "tail", "eps_A", "eps_B", "both groups"
     )
-    return Report("min2024.poster", claims, hypotheses, c.shown(), form)
+    return Report("min2024.poster", claims, hypotheses, c.shown(), form, until=t2_needed(run))
 
 
 def _direction(run, form) -> Claim:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
-from reluflow.papers.min2024._late import growth_claims, rank_claims, rate_claims, t2_claims
+from reluflow.papers.min2024._late import growth_claims, rank_claims, rate_claims, t2_claims, t2_needed
 from reluflow.papers.min2024._run import Run, as_run
 from reluflow.papers.min2024.assumption1 import violations
 from reluflow.papers.min2024.lemma12 import departures
@@ -50,7 +50,7 @@ def check(sol, form="corrected") -> Report:
         )
     if not run.geo.separable:
         notes += violations(run.data, run.geo)
-    return Report("min2024.theorem1", claims, hypotheses, run.c.shown(), form, notes)
+    return Report("min2024.theorem1", claims, hypotheses, run.c.shown(), form, notes, until=t2_needed(run))
 
 
 def alignment_claims(run: Run) -> list[Claim]:
@@ -62,18 +62,20 @@ def alignment_claims(run: Run) -> list[Claim]:
             continue
         j = int(who[np.argmax(run.arrival[who])])
         last, at = float(run.arrival[j]), f"neuron {j}"
-        # A neuron still on its way when the run ends before t1 decides nothing.
-        open_end = not np.isfinite(last) and run.t_end < run.c.t1
-        last = np.nan if open_end else last
+        on_the_way = not np.isfinite(last)
         text = f"last arrival of {name} ({len(who)} neurons) in S{name[1]} or the dead cone"
-        claims.append(Claim(text, last, "<=", run.c.t1, at=at))
+        missing = run.ends_before(run.c.t1, "t1") if on_the_way else ""
+        claims.append(Claim(text, last, "<=", run.c.t1, at=at, missing=missing))
         if run.form == "corrected":
-            claims.append(Claim(f"last arrival of {name}, against the sharper t1'", last, "<=", run.c.t1_sharp, at=at))
+            text = f"last arrival of {name}, against the sharper t1'"
+            missing = run.ends_before(run.c.t1_sharp, "t1'") if on_the_way else ""
+            claims.append(Claim(text, last, "<=", run.c.t1_sharp, at=at, missing=missing))
     own = np.sign(run.data.y)[None, :] == run.sign[:, None]
-    started = np.any((run.sol.initial_bits >= 1.0) & own, axis=1)
+    started = np.any((run.seen.bits_of(slice(0, 1))[0] >= 1.0) & own, axis=1)
     lost = [j for j in np.flatnonzero(started) if run.ends[j] != "own"]
     text = (
         f"neurons active on their own class at the start ({int(np.sum(started))}) that are not in its cone at the end"
     )
-    claims.append(Claim(text, len(lost), "=", 0, at=None if not lost else f"neuron {lost[0]}"))
+    missing = run.ends_before(run.c.t1, "t1") if lost and not np.isfinite(np.max(run.arrival[lost])) else ""
+    claims.append(Claim(text, len(lost), "=", 0, at=None if not lost else f"neuron {lost[0]}", missing=missing))
     return claims

@@ -47,8 +47,12 @@ def check(sol) -> Report:
             took, most, r = max(of, key=_ratio)
             at = f"neuron {r[5]}, path of {r[6]} patterns"
             claims.append(Claim(f"{text}, worst ratio of {len(of)}", took, "<=", most, at=at))
+    late = np.flatnonzero(~np.isfinite(run.arrival))
+    if len(late):
+        text = f"neurons of {len(run.arrival)} that have not arrived"
+        claims.append(Claim(text, len(late), "=", 0, at=f"neuron {late[0]}", missing=run.ends_before(c.t1, "t1")))
     hypotheses = run.hypotheses("separable", "balanced", "assumption 2", "relu", "both layers", "eps_A", "eps_B")
-    return Report("min2024.travel_time", claims, hypotheses, c.shown())
+    return Report("min2024.travel_time", claims, hypotheses, c.shown(), until=run.own_time(c.t1))
 
 
 def _ratio(row) -> float:
