@@ -275,7 +275,7 @@ class Solution:
         if (t is None) == (log_t is None):
             raise ValueError("Give a time `t` or `log_t=...`, one of the two.")
         value = np.asarray(t if log_t is None else log_t, float)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             clock = np.atleast_1d(self.clock.of(value) if log_t is None else self.clock.of_log(value))
         last = self.recording.checkpoints.clock[-1]
         if self.outcome is Outcome.STATIONARY:

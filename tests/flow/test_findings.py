@@ -1,7 +1,8 @@
 """Problems on which version 0.1 was wrong, endless or unclear, one test each.
 
-What is right comes from a closed form, an independent integration, or runs at other tolerances that agree. Along every
-run `watched` holds the bits against the signs of <w_j, x_i>.
+Of the ordinary tier every test but `test_a_wrong_bit_would_be_told` fails at version 0.1. What is right comes from a
+closed form, an independent integration, or runs at other tolerances that agree. Along every run `watched` holds the bits
+against the signs of <w_j, x_i>.
 """
 
 import itertools
@@ -124,7 +125,7 @@ def test_a_run_on_the_boolean_cube_passes_its_first_saddle(width):
     assert sol.outcome is rf.Outcome.STATIONARY and sol.loss[-1] < 0.5  # 1.5 at the first saddle
 
 
-@pytest.mark.parametrize("k", [1e-12, 1e-9, 1e9, 1e100])
+@pytest.mark.parametrize("k", [1e-12, 1e-9, 1e100])
 def test_units_of_labels_do_not_matter(k):
     # E5: y -> k y, (w, a) -> sqrt(k) (w, a), t -> t / k.
     rng = np.random.default_rng(5)
@@ -137,7 +138,7 @@ def test_units_of_labels_do_not_matter(k):
     assert sol.stats.events == base.stats.events
 
 
-@pytest.mark.parametrize("k", [1e-50, 1e12, 1e50])
+@pytest.mark.parametrize("k", [1e12, 1e50])
 def test_units_of_inputs_do_not_matter(k):
     # x -> k x, (w, a) -> (w, a) / sqrt(k), t -> t / k.
     rng = np.random.default_rng(5)
@@ -195,12 +196,6 @@ def test_a_run_ends_when_jumps_repeat_without_a_change():
     sol = watched(problem, 1e-10, limits=rf.Limits(steps=2000))
     assert sol.outcome is rf.Outcome.STATIONARY and sol.stats.regimes["jumps"] < 10
     np.testing.assert_allclose(sol.outputs[-1], problem.data.y, atol=1e-8)
-
-
-def test_zero_labels_cost_no_more_for_a_longer_time():
-    problem = rf.Problem(rf.Data(np.eye(3), np.zeros(3)), rf.init.balanced(40, 3, -690.8, seed=1))
-    short, long = (watched(problem, 1e-8, t1=t1).stats for t1 in (1e4, 1e8))
-    assert long.steps + long.regimes["jumps"] <= short.steps + short.regimes["jumps"] + 10
 
 
 CONFLICT = rf.Data([[1.0, 2.0], [1.0, 2.0], [3.0, -1.0]], [1.0, -1.0, 1.0])
@@ -273,13 +268,15 @@ def test_data_that_are_all_zero_rest_at_once():
     assert sol.outcome.success and np.all(sol.outputs == 0.0) and sol.loss[-1] == 0.5
 
 
-def test_a_time_before_the_start_is_one_sentence():
-    # E16: a warning of numpy came before it.
-    sol = rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(3, 2, -3.0, seed=1)), t1=1.0)
+@pytest.mark.parametrize("t", [-1.0, -2.0])
+def test_a_time_before_the_start_is_one_sentence(t):
+    # E16: a warning of numpy came before it, from log(1 + t).
+    problem = rf.Problem(rf.Data(np.eye(2), [1.0, -1.0]), rf.init.balanced(3, 2, -3.0, seed=1), loss="logistic")
+    sol = rf.solve(problem, t1=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(ValueError):
-            sol.at(-1.0)
+        with pytest.raises(ValueError, match="A time must lie in"):
+            sol.at(t)
 
 
 def test_a_loss_too_large_for_a_number_is_one_sentence():
@@ -315,7 +312,7 @@ def test_an_exponential_run_that_starts_at_a_large_margin_goes_on(margin, log_t)
     assert expi(sol.outputs[-1, 0]) - expi(margin) == pytest.approx(2 * np.exp(log_t), rel=1e-7)
 
 
-@pytest.mark.parametrize("log_scale", [-100.0, -372.0, -500.0, -700.0])
+@pytest.mark.parametrize("log_scale", [-400.0, -500.0, -700.0])
 def test_neurons_that_are_off_stay_off_when_the_first_layer_starts_tiny(log_scale):
     # E19. Only neuron 0 sees x = 1: f = w / 2, w' = a sigma(-f), so f' = sigma(-f) / 4, f + e^f = 1 + t / 4.
     w, a = [[1.0], [-1.0], [-1.0], [-1.0]], [0.5, 0.5, -0.5, -0.5]

@@ -157,6 +157,29 @@ def a_graze(above):
 
 
 @case
+def a_surface_that_is_nearly_touched():
+    # The same on the other side of the bifurcation: it comes near and turns back.
+    spec = next(s for s in judge.stored("near_bifurcation") if s["seed"] == 43 and s["offset"] == -1e-6)
+    return solved(judge.problem(spec), rf.Flow(rtol=1e-8), float(spec["times"][-1]))
+
+
+@case
+def a_neuron_held_on_dependent_normals():
+    # Three rows in one plane push it back from all sides; the fourth pulls it along their common normal, and a little
+    # out of it.
+    angles = 2.0 * np.pi * np.arange(3) / 3.0
+    x = np.vstack([np.column_stack([np.cos(angles), np.sin(angles), np.zeros(3)]), [0.1, 0.0, 1.0]])
+    init = rf.Params([[0.0, 0.0, 1.0], [0.0, 0.1, 1.0]], [1.0, np.sqrt(1.01)], log_scale=-1.0)
+    return solved(rf.Problem(rf.Data(x, [-1.0, -1.0, -1.0, 1.0]), init), None, 12.0)
+
+
+@case
+def a_first_layer_whose_squares_underflow():
+    start = rf.Params([[1.0], [-1.0], [-1.0], [-1.0]], [0.5, 0.5, -0.5, -0.5], log_scale=-500.0, log_scale_a=0.0)
+    return solved(rf.Problem(rf.Data([[1.0]], [1.0]), start, loss="logistic", train="first"), None, 4.0)
+
+
+@case
 def windows_to_rest():
     flow.BLAS_ABOVE, kept = 0, flow.BLAS_ABOVE
     try:
