@@ -284,7 +284,7 @@ class Flow:
             raise Wrong(f"No step from t = {float(self.t)} could be proved.")
         at, r = found
         self.t += h
-        self.place(*at, r)
+        self.place(at[0], at[1], r)
         if patient:
             self.h = 2 * h if h == self.h else max(h, self.h / 2)
 
@@ -294,8 +294,9 @@ class Flow:
         mu, omega, axes = self.mu.mid(), ball(self.omega), range(self.d)
         moving = [j for j in range(self.m) if self.pattern[j].on]
         seen = [[[ball(v) for v in row] for row in p.seen] for p in self.pattern]
-        D = [[[] for _ in axes] for _ in range(self.m)]
-        f, share = [[[] for _ in range(self.n)] for _ in "fS"]
+        D: list = [[[] for _ in axes] for _ in range(self.m)]
+        f: list = [[] for _ in range(self.n)]
+        share: list = [[] for _ in range(self.n)]
         term = lambda p, q, k: sum(map(mul, p[: k + 1], q[k::-1]), arb(0))
         for k in range(order):
             products = {j: [term(a[j], w[j][c], k) for c in axes] for j in moving}
@@ -442,7 +443,8 @@ class Flow:
     def narrow(self, end, changes):
         """Times between now and `end` around the zeros of what changes sign, as near as r allows; not yet a proof."""
         time = ball(end - self.t)
-        w, _, _, g, _ = self.curve(*self.taylor(16), time)
+        start = self.taylor(16)
+        w, _, _, g, _ = self.curve(start[0], start[1], time)
         off = self.off(size([*self.a, *(v for row in self.w for v in row)]), self.r, [arb(0)] * self.n)
         lo, hi, room = Fraction(1), Fraction(0), Fraction(1, 2**ctx.prec)
         demand(all(j in range(self.m) and i in range(self.n) for j, i, _ in changes), "No such neuron or datum.")
@@ -458,6 +460,7 @@ class Flow:
                 continue
             zero = root(q)
             demand(zero is not None, f"Neuron {j} has no event at datum {i} in the window at t = {float(self.t)}.")
+            assert zero is not None
             lo, hi = min(lo, zero), max(hi, zero)
             room = max(room, fraction(8 * (error / q.derivative()(ball(zero))).abs_upper()))
         width = end - self.t
@@ -467,7 +470,9 @@ class Flow:
         """The changes named happen between now and `end`, each once, and nothing else."""
         where = f"in the window at t = {float(self.t)}"
         demand(end > self.t and changes, f"An empty window {where}.")
-        time, new, first = ball(end - self.t), {}, {}
+        time = ball(end - self.t)
+        new: dict = {}
+        first: dict = {}
         for j, i, change in changes:
             demand(j in range(self.m) and i in range(self.n), f"No neuron {j} or no datum {i} {where}.")
             p = self.pattern[j]

@@ -107,7 +107,7 @@ class Frozen:
 
 def independent(columns):
     """Independent ones among columns of fractions, made orthogonal."""
-    kept = []
+    kept: list = []
     for v in columns:
         for u in kept:
             along = dot(u, v) / dot(u, u)

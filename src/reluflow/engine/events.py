@@ -116,8 +116,6 @@ def mark_surfaces(problem, state, run, scratch, v, j):
                     mark[k] = surfaces.FORCE_OFF
                 elif step.side == 1:
                     mark[k] = surfaces.FORCE_ON
-                elif step.side == 4:
-                    mark[k] = surfaces.AT_START
                 else:
                     mark[k] = surfaces.RELEASE
             continue

@@ -152,9 +152,7 @@ def held_margin(F, need, hold):
         if hold.pinned and lo > 2.0 * grain + LABEL * abs(F) and hi > 0.0:
             return -1e-300, 2
         return (min(lo, hi) + grain) / hold.scale, 0 if lo < hi else 1
-    # A slid surface that repels is released; on a pinned one the neuron may stay, but may leave too.
-    if hold.pinned and s * F > 2.0 * grain and abs(need - hold.slope * F) <= 2.0 * grain:
-        return -1e-300, 4
+    # A slid surface that repels is released; on a pinned one the neuron stays while no force acts along it.
     lost = abs(need - hold.slope * F) if hold.pinned else max(abs(need), abs(F))
     return (2.0 * grain - lost) / hold.scale, 3
 
@@ -235,8 +233,7 @@ def margins(problem, state, work, out):
     """How far the held surfaces are from release: (smallest margin, neuron, surface, side), every margin in `out`.
 
     Sets the bits of slid surfaces on the way. A margin is relative to the neuron's forces; negative means release, to
-    the off side (0), to the on side (1), from pinned to sliding (2), to be resolved anew (3), or free to leave a
-    surface that has begun to repel (4). Expects work.free, work.jump, work.base, work.noise of the state in question.
+    the off side (0), to the on side (1), from pinned to sliding (2), or to be resolved anew (3). Expects work.free, work.jump, work.base, work.noise of the state in question.
     """
     m, big = state.bits.shape
     worst, neuron, surface, side = 1.0, -1, -1, 0
@@ -701,7 +698,7 @@ def crossed(problem, state, work, j, box, a):
         on = mark == FORCE_ON
     state.bits[j, k] = 1.0 if on else problem.slope
     state.code[j, k] = (ON if on else OFF) + FRESH
-    if not on and not forced and mark >= HELD and abs(v) <= bound and state.sign[j] * F <= bound:
+    if not on and not forced and mark >= HELD and abs(v) <= bound:
         state.code[j, k] = PINNED
     return abs(v) / box.scale if not forced and mark != HELD and abs(F) > bound else 1.0
 

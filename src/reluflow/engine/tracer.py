@@ -615,7 +615,7 @@ def mark_met(problem, state, work, window, j, a):
             elif k == hit and stretch.side == 1:
                 mark[k] = surfaces.FORCE_ON
             elif k == hit:
-                mark[k] = surfaces.AT_START if stretch.side == 4 else surfaces.RELEASE
+                mark[k] = surfaces.RELEASE
             continue
         if problem.slope == 1.0:
             continue

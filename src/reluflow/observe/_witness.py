@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from reluflow.losses import LOSSES
 from reluflow.observe._view import View
 
 EPS = float(np.finfo(float).eps)
@@ -29,17 +30,8 @@ def direction_tolerance(sol) -> float:
 
 def log_losses(problem, outputs: np.ndarray) -> np.ndarray:
     """log of the loss of outputs (frames, n), in the problem's own normalisation."""
-    y = problem.data.y
     with np.errstate(divide="ignore", over="ignore"):
-        if problem.loss == "square":
-            return np.log(0.5 * problem.weight) + np.log(np.sum((y - outputs) ** 2, axis=-1))
-        z = y * outputs
-        if problem.loss == "exponential":
-            logs = -z
-        else:
-            logs = np.where(z > 30.0, -z, np.log(np.logaddexp(0.0, -z)))
-            logs = logs + (np.log(2.0) if problem.loss == "logistic2" else 0.0)
-        return np.log(problem.weight) + np.logaddexp.reduce(logs, axis=-1)
+        return LOSSES[problem.loss].log_total(problem.data.y, outputs, problem.weight)
 
 
 class Witness(View):
