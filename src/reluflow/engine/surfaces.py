@@ -233,7 +233,8 @@ def margins(problem, state, work, out):
     """How far the held surfaces are from release: (smallest margin, neuron, surface, side), every margin in `out`.
 
     Sets the bits of slid surfaces on the way. A margin is relative to the neuron's forces; negative means release, to
-    the off side (0), to the on side (1), from pinned to sliding (2), or to be resolved anew (3). Expects work.free, work.jump, work.base, work.noise of the state in question.
+    the off side (0), to the on side (1), from pinned to sliding (2), or to be resolved anew (3). Expects work.free,
+    work.jump, work.base, work.noise of the state in question.
     """
     m, big = state.bits.shape
     worst, neuron, surface, side = 1.0, -1, -1, 0
