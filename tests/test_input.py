@@ -72,6 +72,14 @@ CASES = {
         lambda: rf.solve(problem(), t1=1.0).at(2.0),
         r"A time must lie in \[0, 1\], the span of the run, got 2.0",
     ),
+    "before the start": (
+        lambda: rf.solve(problem(), t1=1.0).at(-1.0),
+        r"A time must lie in \[0, 1\], the span of the run, got -1.0",
+    ),
+    "before the start, in log(1 + t)": (
+        lambda: rf.solve(problem(loss="logistic"), t1=1.0).at(-1.0),
+        r"A time must lie in \[0, 1\], the span of the run, got -1.0",
+    ),
     "underflow": (
         lambda: rf.init.balanced(3, 2, log_scale=-1000.0).arrays(),
         r"Plain weights must not underflow, got log scale -1000",

@@ -21,6 +21,8 @@ _NAMES = {
     "Descent": "methods",
     "compare": "compare",
     "limit": "limit",
+    "confirm": "confirm",
+    "Confirmation": "confirm",
     "Solution": "solution",
     "Outcome": "outcome",
     "SolveError": "outcome",
@@ -68,6 +70,8 @@ if TYPE_CHECKING:
     from reluflow.claim import Claim as Claim
     from reluflow.claim import Report as Report
     from reluflow.compare import compare as compare
+    from reluflow.confirm import Confirmation as Confirmation
+    from reluflow.confirm import confirm as confirm
     from reluflow.data import Data as Data
     from reluflow.experiment import Experiment as Experiment
     from reluflow.experiment import ExperimentError as ExperimentError

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ENERGY_MOST = 1e-3  # energy error of a flow above which its outcome says so
+CONFIRMED = "confirmed"  # the key under which a run keeps what `rf.confirm` found
 Times = float | list[float] | np.ndarray | None
 
 
@@ -172,7 +173,9 @@ class Solution:
 
     @property
     def loss(self) -> np.ndarray:
-        return np.exp(self.log_loss)
+        """The loss at every frame; inf beyond 1e308."""
+        with np.errstate(over="ignore"):
+            return np.exp(self.log_loss)
 
     @property
     def outputs(self) -> np.ndarray:
@@ -246,8 +249,9 @@ class Solution:
         return float(found.log_loss[0]) if scalar else found.log_loss
 
     def loss_at(self, t: Times = None, *, log_t: Times = None) -> float | np.ndarray:
-        """The loss at time t."""
-        return np.exp(self.log_loss_at(t, log_t=log_t))
+        """The loss at time t; inf beyond 1e308."""
+        with np.errstate(over="ignore"):
+            return np.exp(self.log_loss_at(t, log_t=log_t))
 
     def bits_at(self, t: Times = None, *, log_t: Times = None) -> np.ndarray:
         """s'(<w_j, x_i>) at time t, (width, n): the slope or 1, or between while sliding; right-continuous in t."""
@@ -275,7 +279,7 @@ class Solution:
         if (t is None) == (log_t is None):
             raise ValueError("Give a time `t` or `log_t=...`, one of the two.")
         value = np.asarray(t if log_t is None else log_t, float)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # a negative time is refused below
             clock = np.atleast_1d(self.clock.of(value) if log_t is None else self.clock.of_log(value))
         last = self.recording.checkpoints.clock[-1]
         if self.outcome is Outcome.STATIONARY:
@@ -320,6 +324,11 @@ class Solution:
             f"Solution(t = 0..{end_text(self)}: {steps}, {s.events} events{slides}{odd}, loss {loss}, "
             f"{accuracy}; {self.outcome.value})"
         )
+
+    def __str__(self) -> str:
+        """The line of `repr`, and what `rf.confirm` found once it was called."""
+        found = self._kept.get(CONFIRMED)
+        return repr(self) if found is None else f"{self!r}\n{found}"
 
 
 def _params(w: np.ndarray, a: np.ndarray, log_scale: np.ndarray) -> Params:

@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import hashlib
+import importlib
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from support.counted import Clock, press_ctrl_c
 
 import reluflow as rf
 from reluflow.cli import main
+from reluflow.drive import driver_for
 
 TOML = """\
 [data]
@@ -68,6 +70,34 @@ def test_run_sets_dotted_keys_and_speaks_json(here, capsys):
     np.testing.assert_array_equal(sol.t, [0.0, 2.5])
     assert said["key"] == sol.experiment.key
     assert said["log_loss_end"] == sol.log_loss[-1]
+
+
+def test_run_confirms_and_says_so_in_a_sentence_or_in_json(here, capsys):
+    assert reluflow("run", "my.toml", "--confirm") == 0
+    assert "Confirmed by a second run with rtol 1e-10 in the windows regime: all" in capsys.readouterr().out
+    assert reluflow("run", "my.toml", "--confirm", "--json") == 0
+    said = json.loads(capsys.readouterr().out)["confirmation"]
+    assert said["confirmed"] and said["text"].startswith("Confirmed") and said["reason"] is None
+    assert said["events"] == said["agreeing"] > 0 and said["outputs"] < said["promise"] == 1e-6
+
+
+def test_run_exits_with_1_when_the_second_run_differs(here, capsys, monkeypatch):
+    module, right = importlib.import_module("reluflow.confirm"), driver_for
+    monkeypatch.setattr(
+        module, "driver_for", lambda problem, method, end, regime: right(problem, rf.Flow(1e-3), end, regime=regime)
+    )
+    assert reluflow("run", "my.toml", "--confirm", "--json", "--set", "method.rtol=1e-10") == 1
+    said = json.loads(capsys.readouterr().out)["confirmation"]
+    assert not said["confirmed"] and said["reason"] == "beyond the promise"
+    assert set(said["first"]) == {"log_t", "neuron", "datum", "kind", "what"}
+
+
+def test_confirm_refuses_descent_before_it_runs(here, capsys):
+    change = ["--set", "method.kind=descent", "--set", "method.step=0.1"]
+    assert reluflow("run", "my.toml", "--confirm", *change) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert '`--confirm` is for exact flows, got method.kind = "descent"' in said
+    assert not (here / "runs").exists()
 
 
 def test_run_draws_what_it_found(here, capsys):

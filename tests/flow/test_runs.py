@@ -137,3 +137,14 @@ def test_a_repeated_run_gives_the_same_bits_wherever_its_arrays_lie(runs):
         sol = rf.solve(problem, rf.Flow(rtol=1e-9), t1=t1)
         ends.add((sol.final.w.tobytes(), sol.events.t.tobytes(), len(moved)))
     assert len(ends) == 1
+
+
+def test_an_exponential_loss_of_e_37809_is_an_outcome_without_a_warning():
+    # f = -37,809 on the one datum; warnings are errors in these tests.
+    size = 37_809.0**0.5
+    problem = rf.Problem(rf.Data([[1.0, 0.0]], [-1.0]), rf.Params([[size, 0.0]], [size]), loss="exponential")
+    sol = rf.solve(problem, t1=1.0, throw=False)
+    assert sol.outcome is rf.Outcome.NOT_FINITE
+    assert sol.log_loss[0] == pytest.approx(37_809.0) and sol.loss[0] == sol.loss_at(0.0) == np.inf
+    with pytest.raises(ValueError, match="needs a run of finite numbers, got one that overflowed"):
+        rf.confirm(sol)

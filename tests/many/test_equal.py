@@ -1,5 +1,6 @@
 """Runs computed together are the runs computed one by one."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -231,3 +232,10 @@ assert mnist_protocol("P2", width=3, std=0.1, seeds=[0], epochs=1, data=(data, d
 def test_jax_never_draws():
     for file in Path(batched.__file__).parent.glob("*.py"):
         assert "jax.random" not in file.read_text() and "import random" not in file.read_text(), file
+
+
+@pytest.mark.parametrize("device", [7, "tpu:9", ["cpu"]])
+def test_a_device_that_is_none_is_refused_in_a_sentence(device):
+    text = '`device` must be "cpu", "gpu", "gpu:1" or None, got '
+    with pytest.raises(ValueError, match=re.escape(f"{text}{device!r}: JAX sees ")):
+        solve_many(problems(1), rf.Descent(0.02), t1=0.1, device=device)

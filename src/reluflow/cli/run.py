@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -19,6 +19,9 @@ Verify = Annotated[
 ]
 Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="PNG", help="Draw the run: loss, neurons, directions, function.")
+]
+Confirm = Annotated[
+    bool, typer.Option("--confirm", help="Solve again with rtol/100 in the other regime and compare; 1 if they differ.")
 ]
 Template = Annotated[bool, typer.Option("--template", help="Print a commented experiment with every default.")]
 
@@ -42,6 +45,7 @@ def run(
     json_: Json = False,
     verify: Verify = None,
     plot: Plot = None,
+    confirm: Confirm = False,
     template: Template = False,
 ) -> None:
     if template:
@@ -54,7 +58,7 @@ def run(
         raise ValueError("`reluflow run` needs an experiment file: make one with `reluflow run --template > my.toml`.")
     else:
         try:
-            _run(file, set_ or [], out, json_, plot)
+            _run(file, set_ or [], _Wanted(out, json_, plot, confirm))
         except MemoryError:
             rule = "The run does not fit in memory: lower `init.width` or `solve.save.memory`"
             raise ValueError(f"{rule}. Nothing was written.") from None
@@ -76,7 +80,16 @@ def changes(texts: list[str]) -> dict:
     return found
 
 
-def _run(file: Path, texts: list[str], out: Path | None, json_: bool, plot: Path | None) -> None:
+class _Wanted(NamedTuple):
+    """What a run is to write and print."""
+
+    out: Path | None
+    json: bool
+    plot: Path | None
+    confirm: bool
+
+
+def _run(file: Path, texts: list[str], wanted: _Wanted) -> None:
     from reluflow.cli import _show
     from reluflow.experiment import Experiment
     from reluflow.outcome import Outcome, SolveError
@@ -84,7 +97,10 @@ def _run(file: Path, texts: list[str], out: Path | None, json_: bool, plot: Path
     experiment = Experiment.from_toml(file)
     if texts:
         experiment = experiment.changed(changes(texts))
-    plot = _show.picture_file(plot)
+    json_, plot, out = wanted.json, _show.picture_file(wanted.plot), wanted.out
+    if wanted.confirm and experiment["method.kind"] != "flow":
+        kind = experiment["method.kind"]
+        raise ValueError(f'`--confirm` is for exact flows, got method.kind = "{kind}": use `--set method.kind=flow`.')
     chosen, out = out is None, _folder(file, experiment.key, out)
     console = _show.console(stderr=True)
     if experiment["sweep"] and not json_:
@@ -96,12 +112,21 @@ def _run(file: Path, texts: list[str], out: Path | None, json_: bool, plot: Path
         except SolveError as error:
             failed, sol = error, error.solution
     out = _save(sol, file, experiment.key, out, chosen)
+    agrees = None
+    if wanted.confirm and sol.outcome.success:
+        from reluflow.confirm import confirm
+
+        with _show.progress("solving again", quiet=json_) as tell:
+            agrees = confirm(sol, progress=tell)
     if json_:
         import json
 
-        typer.echo(json.dumps(facts(sol) | {"run": str(out), "key": experiment.key}))
+        again = {} if agrees is None else {"confirmation": _confirmed(agrees)}
+        typer.echo(json.dumps(facts(sol) | {"run": str(out), "key": experiment.key} | again))
     else:
         _summary(sol, out)
+        if agrees is not None:
+            _show.console().print(str(agrees), markup=False, soft_wrap=True)
     if plot is not None:
         from reluflow.plot import picture
 
@@ -112,6 +137,8 @@ def _run(file: Path, texts: list[str], out: Path | None, json_: bool, plot: Path
         raise failed
     if sol.outcome is Outcome.INTERRUPTED:
         raise typer.Exit(130)
+    if agrees is not None and not agrees:
+        raise typer.Exit(1)
 
 
 def _folder(file: Path, key: str, out: Path | None) -> Path:
@@ -171,6 +198,14 @@ def facts(sol) -> dict:
         "energy_error": finite(getattr(s, "energy_error", math.nan)),
         "seconds": s.seconds,
     }
+
+
+def _confirmed(found) -> dict:
+    """A Confirmation for `--json`."""
+    fields = dataclasses.asdict(found) | {"outcome": found.outcome.name.lower()}
+    first, place = (None if v is None else v._asdict() for v in (found.first, found.place))
+    more = {"confirmed": bool(found), "promise": found.promise, "text": str(found)}
+    return fields | {"first": first, "place": place} | more
 
 
 def _summary(sol, out: Path) -> None:

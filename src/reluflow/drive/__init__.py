@@ -15,14 +15,19 @@ from reluflow.problem import Problem
 
 
 def driver_for(
-    problem: Problem, method: Method, end: float, rest: float | None = None, units: Units | None = None
+    problem: Problem,
+    method: Method,
+    end: float,
+    rest: float | None = None,
+    units: Units | None = None,
+    regime: str | None = None,
 ) -> Driver:
     """What runs `problem` by `method` until the clock reads `end`; `rest` is the share of a residual that counts as
-    none, `units` those of a stored flow."""
+    none, `units` those of a stored flow, `regime` that of an exact flow, "coupled" or "windows" (None: by size)."""
     if isinstance(method, Descent):
         return DescentDriver(problem, method, int(end) if np.isfinite(end) else NEVER)
     if isinstance(method, SteppedFlow):
         return SteppedDriver(problem, method.rtol, end)
     if rest is None:
         rest = 1e-14 if np.isfinite(end) else 1e-2 * method.rtol
-    return ExactDriver(problem, method.rtol, end, rest=rest, units=units)
+    return ExactDriver(problem, method.rtol, end, rest=rest, units=units, regime=regime)

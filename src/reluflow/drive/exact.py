@@ -29,9 +29,20 @@ EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 
 
 class Machine:
-    """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills."""
+    """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills.
 
-    def __init__(self, problem: Problem, rtol: float, end: float, rest: float = 0.0, units: Units | None = None):
+    `regime` is "coupled" or "windows" where the size of the problem is not to decide; it is not stored with a run.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        rtol: float,
+        end: float,
+        rest: float = 0.0,
+        units: Units | None = None,
+        regime: str | None = None,
+    ):
         if problem.data.n > EXACT_MOST:
             raise ValueError(
                 f"Exact events must have at most {EXACT_MOST} data, got {problem.data.n}: they keep the inner products "
@@ -74,7 +85,8 @@ class Machine:
         self.looked = layout.Stored(np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
         self.span = layout.record(layout.SPAN)
         self.window: Window | None = None
-        if problem.train == "both" and self.m * self.big * self.r > BLAS_ABOVE:
+        large = self.m * self.big * self.r > BLAS_ABOVE
+        if problem.train == "both" and (large if regime is None else regime == "windows"):
             self.window = windows.window(self.pk.gram, self.m, self.r, self.n, self.size)
 
     def __reduce__(self) -> tuple:

@@ -21,12 +21,12 @@ def pick(device):
     jax = import_jax()
     if device is None:
         return jax.devices()[0]
-    if not isinstance(device, str):
+    if isinstance(device, jax.Device):
         return device
-    kind, _, which = device.partition(":")
     try:
+        kind, _, which = device.partition(":")
         return jax.devices(kind)[int(which or 0)]
-    except (RuntimeError, IndexError, ValueError):
+    except (AttributeError, RuntimeError, IndexError, ValueError):
         there = ", ".join(str(d) for d in jax.devices())
         raise ValueError(
             f'`device` must be "cpu", "gpu", "gpu:1" or None, got {device!r}: JAX sees {there} here.'
