@@ -1,8 +1,8 @@
 """A run confirmed by a second one: the same flow at rtol / 100 in the other regime, compared with the first.
 
 Small problems advance all neurons by one step (`engine.coupled`), large ones trace each neuron alone under a drive
-found by iteration (`engine.windows`). The two share the field and the rule on surfaces, but neither steps nor the
-search for events, so a crossing that one of them misses is seen by the other.
+found by iteration (`engine.windows`). The two share the field, the rule on surfaces and the jumps over phases at rest,
+but neither steps nor the search for events in them: a crossing that one of them misses there is seen by the other.
 """
 
 from __future__ import annotations
