@@ -35,6 +35,13 @@ def test_a_small_run_is_confirmed_by_windows_and_says_so_when_printed(loss):
     assert "Confirmed by a second run with rtol 1e-10 in the windows regime: all" in str(found)
 
 
+def test_a_converged_run_with_a_neuron_held_by_rounding_is_confirmed_up_to_its_end():
+    # Orthogonal data: neuron 3 slides with its bit at 0, a margin of rounding that windows once halved without end.
+    sol = rf.solve(two_points())
+    found = rf.confirm(sol)
+    assert found and sol.outcome is rf.Outcome.STATIONARY and found.regime == "windows"
+
+
 def test_the_regime_asked_for_is_the_one_that_runs():
     problem = two_points()
     assert driver_for(problem, rf.Flow(), 1.0).window is None

@@ -135,6 +135,12 @@ def noise(problem, state, y, work):
 
 
 @inner
+def grain_of_hold(hold):
+    """Forces on a held surface that are rounding."""
+    return ROUND * (hold.scale + hold.held) + 10.0 * hold.noise
+
+
+@inner
 def held_margin(F, need, hold):
     """(margin, side) of one held surface with jump F whose bit would have to give the force `need`; see `margins`.
 
@@ -142,7 +148,7 @@ def held_margin(F, need, hold):
     above twice that, or it would be held again.
     """
     s = hold.sign
-    grain = ROUND * (hold.scale + hold.held) + 10.0 * hold.noise
+    grain = grain_of_hold(hold)
     if abs(F) <= 10.0 * hold.noise:
         return 1.0, 0
     if s * F < 0.0:

@@ -122,6 +122,8 @@ class Watch(NamedTuple):
     grain: float  # how far below zero is still zero
     bend: float  # largest |second derivative|
     hold: Hold
+    bend_F: float  # of a held surface: those of its jump
+    bend_need: float  # and of the force its bit has to give
 
 
 @inner
@@ -269,6 +271,38 @@ def lowest_possible(va, vb, bend):
 
 
 @inner
+def stays_above(one, watch, xa, va, xb, vb):
+    """Whether what is watched cannot be below its grain on [xa, xb], where va and vb are its values at the ends."""
+    half = 0.5 * (xb - xa) ** 2
+    if lowest_possible(va, vb, half * watch.bend) >= -watch.grain:
+        return True
+    return watch.kind == HELD and stays_held(one, watch, xa, xb, half)
+
+
+@inner
+def stays_held(one, watch, xa, xb, half):
+    """The same of a surface that attracts all along, its two sides apart.
+
+    The margin of a neuron held by rounding is rounding for as long as it slides. The side on which that is so bends
+    with the force the bit has to give, and with F by the slope alone; a bound with all of F would halve without end.
+    """
+    k, hold = watch.k, watch.hold
+    Fa, Fb = -hold.sign * value(one.F, k, xa), -hold.sign * value(one.F, k, xb)
+    least = lowest_possible(Fa, Fb, half * watch.bend_F)
+    if least <= 10.0 * hold.noise:
+        return False
+    need_a = hold.sign * (value(one.C, k, xa) - value(one.B, k, xa))
+    need_b = hold.sign * (value(one.C, k, xb) - value(one.B, k, xb))
+    lo_a, lo_b = -need_a - hold.slope * Fa, -need_b - hold.slope * Fb
+    bend_lo = half * (watch.bend_need + hold.slope * watch.bend_F)
+    grain = surfaces.grain_of_hold(hold)
+    if hold.pinned and -lowest_possible(-lo_a, -lo_b, bend_lo) > 2.0 * grain + surfaces.LABEL * least:
+        return False
+    hi = lowest_possible(Fa + need_a, Fb + need_b, half * (watch.bend_need + watch.bend_F))
+    return min(lowest_possible(lo_a, lo_b, bend_lo), hi) + grain >= 0.0
+
+
+@inner
 def bracket_between(one, watch, xa, va, xb, vb):
     """(lo, hi) in [xa, xb] around the first place below the grain, hi = 2 if there is none; va, vb are the end values.
 
@@ -279,7 +313,7 @@ def bracket_between(one, watch, xa, va, xb, vb):
     while True:
         bend = 0.5 * watch.bend * (xb - xa) ** 2
         last = depth == later.shape[0] - 1
-        if vb >= -watch.grain and (last or lowest_possible(va, vb, bend) >= -watch.grain):
+        if vb >= -watch.grain and (last or stays_above(one, watch, xa, va, xb, vb)):
             if depth == 0:
                 return 0.0, 2.0
             depth -= 1
@@ -512,7 +546,7 @@ def first_sign(problem, state, window, j):
         for k in range(2, TAYLOR + 1):
             bend += k * (k - 1) * abs(one.A[k]) * power
             power *= stretch.length
-        stretch.x = first_below(one, Watch(OF_SIGN, 0, s, 0.0, bend, hold), stretch.length)
+        stretch.x = first_below(one, Watch(OF_SIGN, 0, s, 0.0, bend, hold, 0.0, 0.0), stretch.length)
         if stretch.x <= stretch.length:
             stretch.hit = -1
 
@@ -541,20 +575,20 @@ def first_side(problem, state, window, j):
             continue
         fill_table(one, stretch)
         hold = Hold(right, 1.0, 0.0, 0.0, problem.slope, False)
-        x = first_below(one, Watch(ON_SIDE, k, right, grain, bend, hold), stretch.length)
+        x = first_below(one, Watch(ON_SIDE, k, right, grain, bend, hold, 0.0, 0.0), stretch.length)
         if x < stretch.x:
             stretch.x, stretch.hit, stretch.side = x, k, -1
 
 
 @inner
-def bend_of_margin(one, k, length, hold):
-    """A bound of the second derivative of the margin with which surface k is held."""
-    total, power = 0.0, 1.0
+def bend_of_hold(one, k, length):
+    """Bounds of the second derivatives of the jump F of surface k and of the force its bit has to give."""
+    of_F, of_need, power = 0.0, 0.0, 1.0
     for i in range(2, NODES):
-        need = abs(one.C[i, k] - one.B[i, k])
-        total += i * (i - 1) * (abs(one.F[i, k]) + need) * power
+        of_F += i * (i - 1) * abs(one.F[i, k]) * power
+        of_need += i * (i - 1) * abs(one.C[i, k] - one.B[i, k]) * power
         power *= length
-    return total / hold.scale
+    return of_F, of_need
 
 
 @inner
@@ -571,7 +605,8 @@ def first_loss_of_hold(problem, state, work, window, j):
         k = state.where[j, a]
         pinned = (state.code[j, k] & 3) == PINNED
         hold = Hold(state.sign[j], scale, held, stretch.unit * work.noise[k], problem.slope, pinned)
-        watch = Watch(HELD, k, state.sign[j], 0.0, bend_of_margin(one, k, stretch.length, hold), hold)
+        of_F, of_need = bend_of_hold(one, k, stretch.length)
+        watch = Watch(HELD, k, state.sign[j], 0.0, (of_F + of_need) / scale, hold, of_F, of_need)
         if state.code[j, k] >= FRESH:
             clear = 2.0 * surfaces.ROUND * (scale + held) / scale
             surfaces.muted(state, j, k, probe(one, watch, 0.0), clear)
