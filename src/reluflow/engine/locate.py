@@ -110,6 +110,14 @@ def norm_q(y, j, r):
 
 
 @inner
+def shorter(y0, y1, j, r):
+    """|q_j| at the start or the end of a step, the smaller one that is not 0: when the first layer alone is trained, q
+    may grow by many orders of magnitude in one step."""
+    size0, size1 = norm_q(y0, j, r), norm_q(y1, j, r)
+    return min(size0, size1) if size0 > 0.0 and size1 > 0.0 else max(size0, size1)
+
+
+@inner
 def fastest(problem, state, scratch, j):
     """The largest |q_j'| and |b_j'| among the stages of the step."""
     r = problem.e.shape[1]
@@ -153,7 +161,7 @@ def suspects(problem, state, scratch):
         if problem.slope == 1.0:
             continue
         far = REACH * h * top
-        q1 = norm_q(y1, j, r)
+        q1 = shorter(state.y, y1, j, r)
         v0, v1 = speed(start, m, j, r), speed(end, m, j, r)
         for k in range(big):
             kind = state.code[j, k] & 3
@@ -202,7 +210,7 @@ def meeting(problem, state, scratch, j, k):
     r = problem.e.shape[1]
     step, P, poly, stack = scratch.step, scratch.P, scratch.poly, scratch.work.stack
     side = 1.0 if (state.code[j, k] & 3) == ON else -1.0
-    size = norm_q(scratch.y1, j, r)
+    size = shorter(state.y, scratch.y1, j, r)
     a, b = side * scratch.u0[j, k], side * scratch.u1[j, k]
     fresh = state.code[j, k] >= FRESH
     if b >= 0.0 and not fresh:

@@ -77,7 +77,7 @@ class Units(NamedTuple):
         x = x0 x~,   y = y0 y~,   t~ = t x0 y0,   c~ = c + log(x0 / y0) / 2
         first layer only:   b = b0 b~,   q~ = q b0 x0 / y0,   t~ = t (b0 x0)^2
 
-    Powers of 2 round nothing: multiplying data or labels by one changes no digit of a run. Losses that are not
+    Powers of 2 round nothing but the logarithms c: multiplying data or labels by one changes no step and no event. Losses that are not
     homogeneous in the labels keep y0 = 1, and time is then in units of x0 alone.
     """
 
@@ -175,7 +175,8 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
     surf = np.searchsorted(heads, owner)
     alpha = sign * norms * (top[kept] / units.x0)
     e = unit[heads]
-    gram = e @ e.T
+    # In a fixed order where that is affordable: a library's product depends on its threads.
+    gram = np.einsum("ik,jk->ij", e, e) if e.size * len(e) < 3e8 else e @ e.T
     gram[np.abs(gram) < ROUNDING] = 0.0
     np.fill_diagonal(gram, 1.0)
     basis = reduced_basis(e, gram) if len(kept) else np.zeros((0, x.shape[1]))

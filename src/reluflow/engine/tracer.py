@@ -28,6 +28,7 @@ from reluflow.engine.surfaces import Hold
 
 NODES = 6  # of the Gauss rule, and coefficients of a polynomial
 TAYLOR = 18
+MOST_LOOKS = 4000  # between two of the places of LOOKS: beyond, what is left to exclude is rounding
 LOOKS = 10  # places at which a surface is looked at before its crossing is located
 MOST_EVENTS = 400  # of one neuron in one stretch
 
@@ -309,10 +310,11 @@ def bracket_between(one, watch, xa, va, xb, vb):
     An interval is left out when its second derivative cannot take it below, and is halved, left half first, until the
     function can only fall on it.
     """
-    later, depth = one.later, 0
+    later, depth, looks = one.later, 0, 0
     while True:
+        looks += 1
         bend = 0.5 * watch.bend * (xb - xa) ** 2
-        last = depth == later.shape[0] - 1
+        last = depth == later.shape[0] - 1 or looks > MOST_LOOKS
         if vb >= -watch.grain and (last or stays_above(one, watch, xa, va, xb, vb)):
             if depth == 0:
                 return 0.0, 2.0
