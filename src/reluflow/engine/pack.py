@@ -77,8 +77,8 @@ class Units(NamedTuple):
         x = x0 x~,   y = y0 y~,   t~ = t x0 y0,   c~ = c + log(x0 / y0) / 2
         first layer only:   b = b0 b~,   q~ = q b0 x0 / y0,   t~ = t (b0 x0)^2
 
-    Powers of 2 round nothing but the logarithms c: multiplying data or labels by one changes no step and no event. Losses that are not
-    homogeneous in the labels keep y0 = 1, and time is then in units of x0 alone.
+    Powers of 2 round nothing but the logarithms c: multiplying data or labels by one changes no step and no event.
+    Losses that are not homogeneous in the labels keep y0 = 1, and time is then in units of x0 alone.
     """
 
     x0: float = 1.0
