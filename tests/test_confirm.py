@@ -47,7 +47,7 @@ def test_the_regime_asked_for_is_the_one_that_runs():
     assert driver_for(problem, rf.Flow(), 1.0).window is None
     assert driver_for(problem, rf.Flow(), 1.0, regime="windows").window is not None
     assert driver_for(problem, rf.Flow(), 1.0, regime="coupled").window is None
-    assert len(driver_for(problem, rf.Flow(), 1.0, regime="windows").made_from) == 5  # nothing of it is stored
+    assert len(driver_for(problem, rf.Flow(), 1.0, regime="windows").made_of) == 5  # nothing of it is stored
 
 
 def test_the_first_layer_alone_is_confirmed_by_its_only_regime():

@@ -22,6 +22,7 @@ import os
 import platform
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -94,6 +95,15 @@ def _refusal(path: Path, error: OSError) -> str:
 PART = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.part")
 
 
+def _discard(part: Path) -> None:
+    """Removes an unfinished folder. Writes that were under way when one of them failed may still add a file to it."""
+    for _ in range(100):
+        shutil.rmtree(part, ignore_errors=True)
+        if not part.exists():
+            return
+        time.sleep(0.01)
+
+
 @contextmanager
 def beside(path: Path) -> Iterator[Path]:
     """A temporary folder beside `path` to write and rename; it is removed in any case.
@@ -111,7 +121,7 @@ def beside(path: Path) -> Iterator[Path]:
     try:
         yield part
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        _discard(part)
         _let_go(handle)
 
 
@@ -123,7 +133,7 @@ def clear(folder: Path) -> None:
         except OSError:  # at work, or gone by now
             continue
         if handle is not None:
-            shutil.rmtree(part, ignore_errors=True)
+            _discard(part)
             _let_go(handle)
 
 

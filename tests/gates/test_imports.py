@@ -25,7 +25,7 @@ LAYERS = (
     ("engine", "reference"),
     ("drive",),
     ("clock", "replay", "solution", "store", "phases", "solve", "experiment", "_schema"),
-    ("_early", "_saddles", "limit", "compare"),
+    ("_early", "_saddles", "limit", "compare", "confirm"),
     ("observe", "single", "many"),
     ("deep", "torch", "population"),
     ("bias", "certify_check"),
