@@ -1,0 +1,111 @@
+"""Random problems at many tolerances against rtol 1e-12 in the other regime.
+
+    python benchmarks/exactness.py LO HI STEP FILE r|s SECONDS
+
+solves problems LO, LO + STEP, ... below HI: n 5-60, m 10-120, d 2-10; four losses; slopes 0, 0.1, 1; balanced,
+unbalanced, first layer alone; scales e^0 to e^-300; rtol 1e-4 to 1e-10; random inputs (r) or structured ones (s: cube,
+integers, duplicates, opposites, orthonormal, mirrored, on a circle). Writes one JSON object a line: the largest error
+of the outputs over rtol, events of both runs, bits against the signs of <w_j, x_i>, the distance from a bifurcation.
+Stops after SECONDS.
+"""
+
+import json
+import sys
+import time
+
+import numpy as np
+
+import reluflow as rf
+from reluflow.drive import exact
+
+ALWAYS, NEVER = -1, 10**15  # values of BLAS_ABOVE: windows for every size, or for none
+
+
+def structured(which, X, g):
+    """Inputs of one of seven structures, from random ones."""
+    n, d = X.shape
+    made = {
+        0: lambda: g.integers(0, 2, size=(n, d)) * 2.0 - 1,
+        1: lambda: g.integers(-2, 3, size=(n, d)).astype(float),
+        2: lambda: np.vstack([X, X[: n // 2]]),
+        3: lambda: np.vstack([X, -X[: n // 2]]),
+        4: lambda: np.linalg.qr(g.normal(size=(d, d)))[0][:n],
+        5: lambda: np.vstack([X, X * np.r_[-1.0, np.ones(d - 1)]]),
+        6: lambda: np.array([[np.cos(t), np.sin(t)] + [0.0] * (d - 2) for t in 2 * np.pi * np.arange(n) / n]),
+    }[which]()
+    made = made[np.any(made != 0, axis=1)]
+    return made if len(made) else np.eye(d)
+
+
+def problem(seed, structure=False):
+    """(problem, t1, rtol, what it is)."""
+    g = np.random.default_rng([seed, 77])
+    n, m, d = int(g.integers(5, 61)), int(g.integers(10, 121)), int(g.integers(2, 11))
+    kind = g.choice(["balanced", "unbalanced", "first"], p=[0.6, 0.25, 0.15])
+    loss = str(g.choice(["square", "logistic", "logistic2", "exponential"], p=[0.55, 0.15, 0.15, 0.15]))
+    slope = float(g.choice([0.0, 0.1, 1.0], p=[0.7, 0.2, 0.1]))
+    scale = -float(g.choice([0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0]))
+    X = g.normal(size=(n, d)) / np.sqrt(d)
+    X = structured(seed % 7, X, g) if structure else X
+    n = len(X)
+    y = np.tanh(2 * X[:, 0]) + 0.3 * g.normal(size=n)
+    if structure and seed % 2:
+        y = np.rint(2 * y) / 2
+    if loss != "square":
+        y = np.where(y >= 0, 1.0, -1.0)
+    if kind == "first":
+        scale = max(scale, -30.0)
+        a = g.choice([-1.0, 1.0], size=m) / np.sqrt(m)
+        init = rf.Params(g.normal(size=(m, d)), a, log_scale=scale, log_scale_a=0.0)
+    elif kind == "unbalanced":
+        init = rf.Params(g.normal(size=(m, d)) / np.sqrt(d), g.normal(size=m), log_scale=scale)
+    else:
+        init = rf.init.balanced(m, d, scale, seed=seed)
+    activation = rf.LeakyReLU(slope) if slope else rf.ReLU()
+    train = "first" if kind == "first" else "both"
+    made = rf.Problem(rf.Data(X, y), init, loss=loss, activation=activation, train=train)
+    pull = np.linalg.norm(y @ X) / n
+    t1 = float(min(200.0 + 4 * abs(scale), 3.0 * (abs(scale) + 6.0) / max(pull, 0.02)))
+    rtol = 10.0 ** -float(g.choice([4, 5, 6, 7, 8, 9, 10]))
+    return made, t1, rtol, dict(n=n, m=m, d=d, kind=str(kind), loss=loss, slope=slope, scale=scale)
+
+
+def wrong_bits(sol):
+    """The largest |<w_j, x_i>| over |w_j||x_i| of a bit that is not the sign's, at the checkpoints."""
+    p, w, bits = sol.problem, sol.checkpoints.w, sol.checkpoints.bits
+    u = np.einsum("tjd,nd->tjn", w, p.data.x)
+    size = np.linalg.norm(w, axis=-1)[..., None] * np.linalg.norm(p.data.x, axis=1)
+    wrong = ((bits == 1.0) & (u < 0)) | ((bits == p.activation.slope) & (u > 0))
+    return 0.0 if p.activation.slope == 1 else float(np.max(np.where(wrong, np.abs(u) / np.maximum(size, 1e-300), 0)))
+
+
+def one(seed, structure):
+    """Both runs of a problem, compared."""
+    p, t1, rtol, about = problem(seed, structure)
+    windows = bool(seed % 2) and p.train == "both"
+    row = dict(seed=seed, rtol=rtol, t1=t1, regime="windows" if windows else "coupled", **about)
+    limits = rf.Limits(seconds=45)
+    exact.BLAS_ABOVE = ALWAYS if windows else NEVER
+    a = rf.solve(p, rf.Flow(rtol=rtol), t1=t1, limits=limits, throw=False)
+    exact.BLAS_ABOVE = ALWAYS if not windows and p.train == "both" else NEVER
+    b = rf.solve(p, rf.Flow(rtol=1e-12), t1=t1, limits=limits, throw=False)
+    if not (a.outcome.success and b.outcome.success):
+        row["outcomes"] = [a.outcome.name, b.outcome.name]
+    t = np.linspace(0, 1, 21)[1:] * min(a.t_end, b.t_end)
+    fa, fb = a.outputs_at(t), b.outputs_at(t)
+    scale = np.max(np.abs(p.data.y)) if p.loss == "square" else np.maximum(1.0, np.abs(fb))
+    both = lambda name: [getattr(a.stats, name), getattr(b.stats, name)]
+    columns = ("events", "steps", "seconds", "non_unique", "nearest_bifurcation", "energy_error")
+    found = {name: both(name) for name in columns}
+    return row | found | dict(err=float(np.max(np.abs(fa - fb) / scale) / rtol), bits=wrong_bits(a))
+
+
+if __name__ == "__main__":
+    lo, hi, step = map(int, sys.argv[1:4])
+    began = time.time()
+    with open(sys.argv[4], "w") as file:
+        for seed in range(lo, hi, step):
+            if time.time() - began > float(sys.argv[6]):
+                break
+            file.write(json.dumps(one(seed, sys.argv[5] == "s")) + "\n")
+            file.flush()
