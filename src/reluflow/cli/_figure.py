@@ -48,7 +48,7 @@ def _legend(figure) -> None:
     marks = [
         Line2D([], [], color=PLUS, lw=2, label="neurons with $a > 0$"),
         Line2D([], [], color=MINUS, lw=2, label="neurons with $a < 0$"),
-        Line2D([], [], color=THEORY, lw=0, marker="o", ms=5, label="theoretical prediction, no fitted parameters"),
+        Line2D([], [], color=THEORY, lw=0, marker="o", ms=5, label="theory, no fitted parameters"),
         Line2D([], [], color=INK, lw=0, marker="X", ms=7, label="data"),
     ]
     figure.legend(
