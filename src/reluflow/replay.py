@@ -51,7 +51,7 @@ class Replay:
         stored = (wanted == marks.clock[before]) | (before == len(marks.clock) - 1)
         y[order[stored]], code[order[stored]] = marks.y[before[stored]], marks.code[before[stored]]
         # States that cannot be gone on from are reached from the last one before them that can.
-        way_on = np.flatnonzero(self.resume > 0.0)
+        way_on = np.flatnonzero(self.resume != 0.0)
         base = way_on[np.searchsorted(way_on, before, side="right") - 1]
         with self._lock:
             for k in np.unique(base[~stored]):

@@ -25,9 +25,9 @@ def draw(seed, loss, slope, balanced, n=6, d=4, width=10):
 
 def both(problem, t1, rtol, monkeypatch):
     """The run by steps of all neurons, ten times as careful, and the run by windows."""
-    monkeypatch.setattr(flow, "BLAS_ABOVE", 10**12)
+    monkeypatch.setattr(flow, "REGIME", "coupled")
     steps = rf.solve(problem, rf.Flow(rtol=max(1e-12, rtol / 100)), t1=t1)
-    monkeypatch.setattr(flow, "BLAS_ABOVE", 0)
+    monkeypatch.setattr(flow, "REGIME", "windows")
     windows = rf.solve(problem, rf.Flow(rtol=rtol), t1=t1)
     assert steps.stats.regimes["windows"] == 0
     assert windows.stats.regimes["windows"] > 0

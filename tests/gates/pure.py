@@ -125,11 +125,11 @@ def spread(seed, loss, slope, make, width=5, log_scale=-1.0):
     small=(1, "square", 0.0, rf.init.balanced, 5, -30.0),
 )
 def windows(*draw):
-    flow.BLAS_ABOVE, kept = 0, flow.BLAS_ABOVE
+    flow.REGIME = "windows"
     try:
         return solved(spread(*draw), rf.Flow(rtol=1e-4), 60.0 if draw[-1] == -30.0 else 6.0)
     finally:
-        flow.BLAS_ABOVE = kept
+        flow.REGIME = None
 
 
 @several(wide=("square", -40.0, -38.5, 0.0), near=("square", -14.0, -14.0, 0.0))
@@ -145,15 +145,15 @@ def a_change_of_sign_in_a_jump(loss):
     return solved(problem, None, 80.0)
 
 
-@several(steps=(10**12,), windows=(0,))
-def a_graze(above):
+@several(steps=("coupled",), windows=("windows",))
+def a_graze(regime):
     # Label 1e-6 past a bifurcation: neuron 1 leaves datum 0 for an instant, and is another neuron from then on.
     spec = next(s for s in judge.stored("near_bifurcation") if s["seed"] == 43 and s["offset"] == 1e-6)
-    flow.BLAS_ABOVE, kept = above, flow.BLAS_ABOVE
+    flow.REGIME = regime
     try:
         return solved(judge.problem(spec), rf.Flow(rtol=1e-8), float(spec["times"][-1]))
     finally:
-        flow.BLAS_ABOVE = kept
+        flow.REGIME = None
 
 
 @case
@@ -181,22 +181,22 @@ def a_first_layer_whose_squares_underflow():
 
 @case
 def windows_to_rest():
-    flow.BLAS_ABOVE, kept = 0, flow.BLAS_ABOVE
+    flow.REGIME = "windows"
     try:
         return solved(rf.Problem(rf.data.two_points(), rf.init.balanced(6, 2, log_scale=-20.0, seed=2)))
     finally:
-        flow.BLAS_ABOVE = kept
+        flow.REGIME = None
 
 
 @case
 def windows_from_w_0():
-    flow.BLAS_ABOVE, kept = 0, flow.BLAS_ABOVE
+    flow.REGIME = "windows"
     try:
         data = rf.Data([[1.0, 0.0], [0.0, 1.0], [-0.6, -0.8]], [-1.0, -0.5, -0.7])
         init = rf.Params([[0.0, 0.0], [0.3, 0.4], [-0.5, 0.2]], [0.5, -0.5, -0.5385164807134504])
         return solved(rf.Problem(data, init), None, 3.0)
     finally:
-        flow.BLAS_ABOVE = kept
+        flow.REGIME = None
 
 
 @case

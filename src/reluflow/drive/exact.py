@@ -11,7 +11,6 @@ import numpy as np
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.engine import coupled, implicit, layout, rare, windows
-from reluflow.engine.field import BLAS_ABOVE
 from reluflow.engine.pack import Coordinates, Units, pack, units_of
 from reluflow.engine.tracer import Window
 from reluflow.losses import LOSSES
@@ -26,12 +25,15 @@ PASSIVE = 1e-10
 DRIFT = 1e-9  # change of the outputs that resting neurons may make during one jump
 WAYPOINTS = 24  # frames kept inside a jump
 EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
+SMALL = 400  # neurons times surfaces: below, a step of all costs less than a stretch, and `windows` is not compiled
+LARGE = 1_000  # the same: above, a run begins with stretches
+REGIME: str | None = None  # "coupled" or "windows" for every run: for tests and benchmarks
 
 
 class Machine:
     """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills.
 
-    `regime` is "coupled" or "windows" where the size of the problem is not to decide; it is not stored with a run.
+    `regime` is "coupled" or "windows" where the rate of events is not to decide; it is not stored with a run.
     """
 
     def __init__(
@@ -84,10 +86,12 @@ class Machine:
         empty = np.empty((0, 0))
         self.looked = layout.Stored(np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
         self.span = layout.record(layout.SPAN)
-        self.window: Window | None = None
-        large = self.m * self.big * self.r > BLAS_ABOVE
-        if problem.train == "both" and (large if regime is None else regime == "windows"):
-            self.window = windows.window(self.pk.gram, self.m, self.r, self.n, self.size)
+        self._window: Window | None = None
+        regime = REGIME if regime is None else regime
+        large = self.m * self.big >= LARGE
+        if problem.train == "both":
+            self.run.free = regime is None and self.m * self.big >= SMALL
+            self.run.regime = layout.WINDOWS if (large if regime is None else regime == "windows") else layout.COUPLED
 
     def __reduce__(self) -> tuple:
         # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
@@ -96,6 +100,12 @@ class Machine:
     @property
     def work(self) -> layout.Work:
         return self.scratch.work
+
+    @property
+    def window(self) -> Window:
+        if self._window is None:
+            self._window = windows.window(self.pk.gram, self.m, self.r, self.n, self.size)
+        return self._window
 
     # A run ----------------------------------------------------------------------------------------------------------
 
@@ -170,7 +180,8 @@ class Machine:
             self.st.y[None].copy(),
             self.st.code.reshape(1, -1).astype(np.int8),
         )
-        tape.keep(now, np.array([self.run.step]), self._thinned, last)
+        resume = self.run.step if self.run.regime == layout.COUPLED else -self.run.step
+        tape.keep(now, np.array([resume]), self._thinned, last)
 
     def _thinned(self, newest_dropped: bool, newest: float) -> None:
         # Ticks since the newest go on counting: where a burst ended, which is a matter of wall time, must not show.
@@ -212,7 +223,8 @@ class Machine:
         self.st.y[:] = y
         self.st.code[:] = code.reshape(self.m, self.big)
         self.st.sign[:] = np.where(layout.parts(y, self.m)[1] >= 0, 1.0, -1.0)
-        self.run.clock, self.run.step = clock, resume
+        self.run.clock, self.run.step = clock, abs(resume)
+        self.run.regime = layout.COUPLED if resume > 0.0 else layout.WINDOWS
         self.mode = rare.RESTORE
         # What a replay gives must not depend on what was replayed before it.
         self.work.probe[:] = 1.0 / np.sqrt(max(self.n, 1))
@@ -245,7 +257,8 @@ class Machine:
 
     def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States at ascending clock values, going on from the present state."""
-        if self.window is not None:
+        self.run.free = 0
+        if self.run.regime == layout.WINDOWS:
             return self._frames_in_windows(wanted)
         self.saved = self.saved._replace(wanted=np.ascontiguousarray(wanted))
         self.run.next_frame = self.run.frames_used = 0
@@ -276,7 +289,7 @@ class Machine:
 
     def _frames_in_windows(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same where stretches have no inside to look into: one run for each, all from the present state."""
-        start = self.run.clock, self.run.step, self.st.y.copy(), self.st.code.reshape(-1).copy()
+        start = self.run.clock, -self.run.step, self.st.y.copy(), self.st.code.reshape(-1).copy()
         end = self.run.end
         self.run.stride = 2**60
         y, code = np.empty((len(wanted), self.size)), np.empty((len(wanted), self.m * self.big), np.int8)
@@ -334,6 +347,8 @@ class Machine:
         """Sets the clock to time t; exactly to `end` when t is the end."""
         clock = np.log1p(t) if self.tailed else t
         self.run.clock = min(clock, end)
+        # Events of a jump say nothing about those of steps.
+        self.run.since_clock, self.run.since_events, self.run.since_steps = self.run.clock, self.run.n_events, 0
 
     def horizon(self) -> float:
         """Until when the drive may be held constant: the first passive neuron that becomes active, the end, or
@@ -380,10 +395,12 @@ class Machine:
             self._rare(self.mode)
             self.mode = None
         while True:
-            if self.window is not None:
+            if self.run.regime == layout.WINDOWS:
                 status = self._windows(budget)
                 if status in (layout.RUNNING, layout.FLUSH):
                     self.run.n_fields -= 1
+                if status == layout.SWITCH:
+                    return layout.RUNNING
                 if status != windows.SHORT:
                     return status
                 budget = 1
@@ -391,6 +408,8 @@ class Machine:
             if status in (layout.RUNNING, layout.FLUSH):
                 # The next burst evaluates the field where this one stopped once more: that is not counted.
                 self.run.n_fields -= 1
+            if status == layout.SWITCH:
+                return layout.RUNNING
             if status != layout.ORIGIN:
                 return status
             self._rare(rare.AT_ORIGIN)

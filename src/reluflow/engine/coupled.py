@@ -15,6 +15,7 @@ from reluflow.engine.explicit import clock_shift, dense, error, offer, settle, s
 from reluflow.engine.field import DORMANT, FRESH, ON, SLID, copy, copy_rows, fill, log_loss, stiffness
 from reluflow.engine.layout import (
     CANCELLED,
+    COUPLED,
     FLUSH,
     NOT_FINITE,
     ORIGIN,
@@ -24,6 +25,9 @@ from reluflow.engine.layout import (
     STALLED,
     STATIONARY,
     STORM,
+    SWITCH,
+    WINDOWS,
+    count_anew,
     row,
     weights,
 )
@@ -45,6 +49,8 @@ GO_ON = -1  # no status: the burst continues
 STABLE = 4.0  # step times fastest rate: the pair is stable to 6, but beyond 4.4 residuals alternate
 AHEAD, WORTH = 1.3, 2.0  # over the longest stable step: what makes an implicit one be tried, and be tried again
 AGAIN = 16  # explicit steps after an implicit one was refused
+COUNTED = 32  # steps over which events are counted
+MANY = 3.0  # events in the time a stretch of `windows` would take, above which stretches cost less
 
 
 # Reasons to stop ------------------------------------------------------------------------------------------------------
@@ -322,7 +328,7 @@ def write_checkpoint(state, run, checkpoints):
         run.tick = 0
         at = run.checkpoints_used
         checkpoints.clock[at, 0] = run.clock
-        checkpoints.clock[at, 1] = run.step
+        checkpoints.clock[at, 1] = run.step if run.regime == COUPLED else -run.step
         write_row(checkpoints.y, checkpoints.code, at, state.y, state.code)
         run.checkpoints_used += 1
 
@@ -597,6 +603,38 @@ def count_step(run, step):
     run.wait = max(0, run.wait - 1)
 
 
+@inner
+def longest_stretch(problem, state, run, work, rate):
+    """How long a stretch of `windows` may be: by the fastest neuron, and the fastest rate of the residuals.
+
+    Expects work.pull and run.G at the present state.
+    """
+    fastest = 0.0
+    for j in range(state.sign.size):
+        pull = 0.0
+        for i in range(work.pull.shape[1]):
+            pull += work.pull[j, i] ** 2
+        fastest = max(fastest, np.sqrt(pull))
+    fac = np.exp(run.G + clock_shift(problem, run.clock))
+    return min(1.0 / max(1e-300, fac * fastest), 2.0 / max(1e-300, rate)), fac
+
+
+@inner
+def many_events(problem, state, run, scratch):
+    """Whether stretches cost less from here on; counts events and steps."""
+    run.since_steps += 1
+    if run.since_steps < COUNTED:
+        return False
+    passed, events = run.clock - run.since_clock, run.n_events - run.since_events
+    count_anew(run)
+    if passed <= 0.0:
+        return False
+    run.G = velocity(problem, state, state.y, run.clock, scratch.tmp, scratch.work)
+    rate = STABLE / scratch.step.longest
+    length, _ = longest_stretch(problem, state, run, scratch.work, rate)
+    return events / passed * length > MANY
+
+
 @entry
 def burst(problem, state, run, scratch, budget, frames, checkpoints):
     """Up to `budget` steps; returns a status. Everything needed to go on is in `state` and `run`."""
@@ -635,4 +673,9 @@ def burst(problem, state, run, scratch, budget, frames, checkpoints):
                 return status
         else:
             accept(problem, state, run, scratch)
+        switch = run.free == 1 and run.regime == COUPLED and many_events(problem, state, run, scratch)
+        if switch:
+            run.regime, run.step = WINDOWS, np.inf
         write_checkpoint(state, run, checkpoints)
+        if switch:
+            return SWITCH

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # How a burst ended. ORIGIN: a neuron at w = 0 must be handled by `rare` before the next step.
 RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM, QUIET, ORIGIN = 0, 1, 2, 3, 4, 5, 6, 7, 8
 CANCELLED = 10  # 9 is `windows.SHORT`
+SWITCH = 11  # the other regime is cheaper from here on: run.regime has changed
+COUPLED, WINDOWS = 0, 1
 
 RUN = np.dtype(
     [
@@ -58,6 +60,11 @@ RUN = np.dtype(
         ("taken", "i8"),  # steps tried in this burst
         ("idle", "i8"),  # events in a row at one instant
         ("stale", "i8"),  # 1 when K[0] is not the velocity of the state
+        ("regime", "i8"),  # COUPLED or WINDOWS
+        ("free", "i8"),  # 1 when the regime may change
+        ("since_clock", "f8"),  # since when events and steps are counted to decide that
+        ("since_events", "i8"),
+        ("since_steps", "i8"),
     ],
     align=True,
 )
@@ -195,6 +202,15 @@ class Stored(NamedTuple):
     f: np.ndarray
     log_loss: np.ndarray
     bits: np.ndarray
+
+
+# The regime -----------------------------------------------------------------------------------------------------------
+
+
+@glue
+def count_anew(run):
+    """Events and steps, by which the regime is chosen, are counted from here on."""
+    run.since_clock, run.since_events, run.since_steps = run.clock, run.n_events, 0
 
 
 # Positions ------------------------------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ fraction of the stretch. In a cell the neuron obeys a linear equation with D(x) 
     a' = sum_i x^i (beta_i + sum_l Gamma_il alpha_l),   beta_i = <D_i, q>,   Gamma_il = <D_i, D_l>,
 
 solved by the Taylor series of the one number a. Everything the events need is an inner product: with coefficients C_i,
-D_i = sum_k C_ik e_k, and V_ik = <D_i, e_k> = (C_i Gram)_k, the surfaces see <w, e_k> = u_k + sum_i alpha_i V_ik. A bit
-that changes changes one column of C and adds one row of the Gram matrix to V. A held surface has the coefficient nu
-that keeps <D, e_k> = 0.
+D_i = sum_k C_ik e_k, and V_ik = <D_i, e_k>, the surfaces see <w, e_k> = u_k + sum_i alpha_i V_ik. A bit that changes
+changes one column of C, and adds a multiple of e_k to D and of a row of the Gram matrix to V. A held surface has the
+coefficient nu that keeps <D, e_k> = 0.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 from reluflow.engine import surfaces
 from reluflow.engine._jit import inner
 from reluflow.engine.events import SAME_INSTANT, change_sign, settle_surfaces
-from reluflow.engine.field import FRESH, ON, PINNED, SLID
+from reluflow.engine.field import FRESH, ON, PINNED, SLID, copy, fill, times
 from reluflow.engine.layout import row, weights
-from reluflow.engine.locate import GRAIN, LEFT, along_normal, norm_q
+from reluflow.engine.locate import GRAIN, LEFT, norm_q
 from reluflow.engine.surfaces import Hold
 
 NODES = 6  # of the Gauss rule, and coefficients of a polynomial
@@ -52,7 +52,7 @@ STRETCH = np.dtype(
         ("length", "f8"),
         ("move", "f8"),  # how far anything can have moved
         ("norm", "f8"),  # |q| at its start
-        ("looked", "i8"),  # 1 when the table of amounts is filled
+        ("looked", "i8"),  # rows of the table of amounts that are filled
         # Its first event, at x0 + x; x is 2 without one.
         ("x", "f8"),
         ("hit", "i8"),  # a surface; -1: the output weight changes sign; -2: no event
@@ -66,22 +66,32 @@ class Single(NamedTuple):
     """What one neuron is traced in."""
 
     C: np.ndarray  # (NODES, S) coefficients of D_i
+    D: np.ndarray  # (NODES, r)
     V: np.ndarray  # (NODES, S) <D_i, e_k>
-    F: np.ndarray  # (NODES, S) forces
+    F: np.ndarray  # (NODES,) the force of one surface from the last event on
     B: np.ndarray
     u: np.ndarray  # (S,) <q, e_k>
     beta: np.ndarray  # (NODES,)
     gamma: np.ndarray  # (NODES, NODES)
     A: np.ndarray  # (TAYLOR + 1,) series of a
+    T: np.ndarray  # (TAYLOR + 1, NODES) those of alpha_i / x^(i + 1)
     alpha: np.ndarray  # (NODES,) amounts
+    share: np.ndarray  # (NODES, NODES + 1) what u and the V_i add to the outputs at a node, or to a moment
     bound: np.ndarray  # (NODES,) and what they can become
     bend: np.ndarray  # (NODES,) bounds of their second derivatives
     later: np.ndarray  # (60, 2) ends of intervals that wait to be looked at
     along: np.ndarray
     table: np.ndarray  # (LOOKS + 1, NODES + 1) amounts and a at equally spaced places
-    on: np.ndarray
+    on: np.ndarray  # (2, S) bits, and 1, of the surfaces it is not held on
     here: np.ndarray
+    near: np.ndarray  # (NEAR, S) the surfaces it may reach, side by side; see the names below
+    who: np.ndarray  # (S,) which surfaces these are
     was: np.ndarray  # (S,) codes before an event
+
+
+# Rows of `Single.near`, behind the V_i: values at the start, bounds of second derivatives, grains, values at the two
+# ends of an interval. All have the sign that makes them positive on the neuron's side.
+START, BEND, GRAINS, BEFORE, NOW, NEAR = NODES, NODES + 1, NODES + 2, NODES + 3, NODES + 4, NODES + 5
 
 
 class Window(NamedTuple):
@@ -92,15 +102,14 @@ class Window(NamedTuple):
     new: np.ndarray
     F: np.ndarray  # (NODES, S) the same as coefficients of x^i, times H
     B: np.ndarray
-    C: np.ndarray  # (NODES, m, S) coefficients of D_i
-    V: np.ndarray  # (NODES, m, S) <D_i, e_k>
-    last_C: np.ndarray  # (NODES, S) coefficients of the neuron just traced, after its last event
+    FE: np.ndarray  # (S, NODES r) F_ik e_k for all i, and B_ik e_k
+    BE: np.ndarray
     values: np.ndarray  # (NODES, 2, S) sums over neurons without events
     moments: np.ndarray  # (NODES, 2, S) Legendre moments of those with
     energy: np.ndarray
-    ends: np.ndarray  # (m, NODES + 1) alpha_i and a at the end
-    theta: np.ndarray  # (m, S) what remains to be added to q, along e_k
-    move: np.ndarray  # (m, r) the same in coordinates
+    ends: np.ndarray  # (m,) a at the end
+    move: np.ndarray  # (m, r) what remains to be added to q
+    pull: np.ndarray  # (m, S) <D_j, e_k> of the present drive
     hits: np.ndarray  # (m,) events in this stretch
     y: np.ndarray  # the state at its start
     bits: np.ndarray
@@ -159,8 +168,15 @@ def value(poly, k, x):
 
 
 @inner
-def series(beta, gamma, a0, A):
-    """Taylor coefficients of a(x); returns whether they have died out at x = 1."""
+def add_multiple(to, factor, source):
+    """to += factor source for flat arrays."""
+    for k in range(to.size):
+        to[k] += factor * source[k]
+
+
+@inner
+def series(beta, gamma, a0, A, T):
+    """Taylor coefficients of a(x) and of alpha_i(x) / x^(i + 1); whether those of a have died out at x = 1."""
     A[0] = a0
     for k in range(TAYLOR):
         total = 0.0
@@ -177,22 +193,26 @@ def series(beta, gamma, a0, A):
     top = 0.0
     for k in range(TAYLOR + 1):
         top = max(top, abs(A[k]))
+        for i in range(NODES):
+            T[k, i] = A[k] / (k + 1 + i)
     return abs(A[TAYLOR]) + abs(A[TAYLOR - 1]) <= 1e-14 * top
 
 
 @inner
-def amounts(A, x, alpha):
+def amounts(one, x, alpha):
     """Fills alpha with alpha_i(x) and returns a(x)."""
+    A, T = one.A, one.T
+    a = 0.0
     for i in range(NODES):
         alpha[i] = 0.0
-    power = 1.0
-    a = A[0]
-    for k in range(1, TAYLOR + 1):
+    for k in range(TAYLOR, -1, -1):
+        a = a * x + A[k]
+        for i in range(NODES):
+            alpha[i] = alpha[i] * x + T[k, i]
+    power = x
+    for i in range(NODES):
+        alpha[i] *= power
         power *= x
-        a += A[k] * power
-        step = power / k
-        for i in range(min(k, NODES)):
-            alpha[i] += A[k - 1 - i] * step
     return a
 
 
@@ -200,7 +220,6 @@ def amounts(A, x, alpha):
 def hold_coefficients(problem, state, one, j):
     """Gives the held surfaces of neuron j the coefficients nu that make V vanish there; expects V without them."""
     C, V, along = one.C, one.V, one.along
-    big = V.shape[1]
     count = state.slid[j]
     for i in range(NODES):
         for a in range(count):
@@ -215,9 +234,8 @@ def hold_coefficients(problem, state, one, j):
             C[i, state.where[j, p]] = total / state.tri[j, p, p]
         for a in range(count):
             k = state.where[j, a]
-            nu = C[i, k]
-            for l in range(big):
-                V[i, l] += nu * problem.gram[k, l]
+            add_multiple(V[i], C[i, k], problem.gram[k])
+            add_multiple(one.D[i], C[i, k], problem.e[k])
         for a in range(count):
             V[i, state.where[j, a]] = 0.0
 
@@ -232,34 +250,32 @@ def surface_at(u, V, alpha, k):
 
 
 @inner
-def fill_table(one, stretch):
-    """alpha_i and a at LOOKS + 1 equally spaced places, one row each."""
-    if stretch.looked:
-        return
-    for p in range(LOOKS + 1):
-        one.table[p, NODES] = amounts(one.A, stretch.length * p / LOOKS, one.table[p])
-    stretch.looked = 1
+def fill_table(one, stretch, p):
+    """alpha_i and a at equally spaced places, one row each, up to the p-th of LOOKS."""
+    while stretch.looked <= p:
+        at = stretch.looked
+        one.table[at, NODES] = amounts(one, stretch.length * at / LOOKS, one.table[at])
+        stretch.looked += 1
+
+
+@inner
+def force(poly, x):
+    """sum_i poly[i] x^i."""
+    v = 0.0
+    for i in range(NODES - 1, -1, -1):
+        v = v * x + poly[i]
+    return v
 
 
 @inner
 def probe(one, watch, x):
     """What is watched, at x."""
     if watch.kind == HELD:
-        k = watch.k
-        margin, _ = surfaces.held_margin(value(one.F, k, x), value(one.C, k, x) - value(one.B, k, x), watch.hold)
+        need = value(one.C, watch.k, x) - force(one.B, x)
+        margin, _ = surfaces.held_margin(force(one.F, x), need, watch.hold)
         return margin
-    a = amounts(one.A, x, one.alpha)
+    a = amounts(one, x, one.alpha)
     return watch.side * (a if watch.kind == OF_SIGN else surface_at(one.u, one.V, one.alpha, watch.k))
-
-
-@inner
-def probe_table(one, watch, p, x):
-    """What is watched, at the p-th place x of the table."""
-    if watch.kind == HELD:
-        return probe(one, watch, x)
-    if watch.kind == OF_SIGN:
-        return watch.side * one.table[p, NODES]
-    return watch.side * surface_at(one.u, one.V, one.table[p], watch.k)
 
 
 @inner
@@ -288,12 +304,12 @@ def stays_held(one, watch, xa, xb, half):
     with the force the bit has to give, and with F by the slope alone; a bound with all of F would halve without end.
     """
     k, hold = watch.k, watch.hold
-    Fa, Fb = -hold.sign * value(one.F, k, xa), -hold.sign * value(one.F, k, xb)
+    Fa, Fb = -hold.sign * force(one.F, xa), -hold.sign * force(one.F, xb)
     least = lowest_possible(Fa, Fb, half * watch.bend_F)
     if least <= 10.0 * hold.noise:
         return False
-    need_a = hold.sign * (value(one.C, k, xa) - value(one.B, k, xa))
-    need_b = hold.sign * (value(one.C, k, xb) - value(one.B, k, xb))
+    need_a = hold.sign * (value(one.C, k, xa) - force(one.B, xa))
+    need_b = hold.sign * (value(one.C, k, xb) - force(one.B, xb))
     lo_a, lo_b = -need_a - hold.slope * Fa, -need_b - hold.slope * Fb
     bend_lo = half * (watch.bend_need + hold.slope * watch.bend_F)
     grain = surfaces.grain_of_hold(hold)
@@ -331,26 +347,27 @@ def bracket_between(one, watch, xa, va, xb, vb):
 
 
 @inner
-def bracket(one, watch, length):
-    """(lo, hi) in [0, length] around the first place below the grain, hi = 2 if there is none."""
-    xa, va = 0.0, probe_table(one, watch, 0, 0.0)
+def first_below(one, watch, length):
+    """Smallest x in [0, length] at which what is watched is below its grain; 2 if there is none."""
+    xa, va = 0.0, probe(one, watch, 0.0)
     if va < -watch.grain:
-        return 0.0, 0.0
+        return 0.0
     for p in range(1, LOOKS + 1):
         xb = length * p / LOOKS
-        vb = probe_table(one, watch, p, xb)
-        lo, hi = bracket_between(one, watch, xa, va, xb, vb)
-        if hi <= 1.0:
-            return lo, hi
+        vb = probe(one, watch, xb)
+        x = first_between(one, watch, xa, va, xb, vb)
+        if x <= 1.0:
+            return x
         xa, va = xb, vb
-    return 0.0, 2.0
+    return 2.0
 
 
 @inner
-def first_below(one, watch, length):
-    """Smallest x in [0, length] at which what is watched is below its grain; 2 if there is none."""
-    lo, hi = bracket(one, watch, length)
-    if hi > 1.0 or hi <= 0.0:
+def first_between(one, watch, xa, va, xb, vb):
+    """Smallest x in [xa, xb] at which what is watched is below its grain; 2 if there is none. va, vb are the values at
+    the ends."""
+    lo, hi = bracket_between(one, watch, xa, va, xb, vb)
+    if hi > 1.0:
         return hi
     # False position with a bisection every third time: down to rounding in about ten turns.
     low, high = probe(one, watch, lo) + watch.grain, probe(one, watch, hi) + watch.grain
@@ -377,22 +394,25 @@ def shift(poly, by):
     """Turns the coefficients of poly(x) into those of poly(by + x)."""
     for start in range(NODES - 1):
         for i in range(NODES - 2, start - 1, -1):
-            for k in range(poly.shape[1]):
-                poly[i, k] += by * poly[i + 1, k]
+            add_multiple(poly[i], by, poly[i + 1])
+
+
+@inner
+def shift_one(poly, k, by, out):
+    """The coefficients of poly_k(by + x), in out."""
+    for i in range(NODES):
+        out[i] = poly[i, k]
+    for start in range(NODES - 1):
+        for i in range(NODES - 2, start - 1, -1):
+            out[i] += by * out[i + 1]
 
 
 @inner
 def advance_neuron(problem, state, one, j, a):
     """Moves q, b, c of neuron j by the amounts one.alpha, where its output weight is a."""
-    r = problem.e.shape[1]
-    q = row(state.y, j, r)
-    for k in range(state.bits.shape[1]):
-        theta = 0.0
-        for i in range(NODES):
-            theta += one.alpha[i] * one.C[i, k]
-        if theta != 0.0:
-            for i in range(r):
-                q[i] += theta * problem.e[k, i]
+    q = row(state.y, j, problem.e.shape[1])
+    for i in range(NODES):
+        add_multiple(q, one.alpha[i], one.D[i])
     normalise(problem, state, j, a)
 
 
@@ -441,60 +461,117 @@ def spent_at(one, size, a, x):
 
 
 @inner
+def shares(window, size, length):
+    """What u and the V_i of a neuron add to the outputs at the nodes, if the piece is the whole stretch, and otherwise
+    to their Legendre moments, in one.share; the energy that it spends goes to `energy`. Returns whether it is whole."""
+    one, stretch = window.one, window.stretch
+    alpha, share = one.alpha, one.share
+    whole = stretch.x0 == 0.0 and length == 1.0
+    for l in range(NODES):
+        for i in range(NODES + 1):
+            share[l, i] = 0.0
+    for node in range(NODES):
+        x = length * AT[node]
+        a = amounts(one, x, alpha)
+        amp = size * a
+        spent = spent_at(one, size, a, x)
+        if whole:
+            window.energy[node] += spent
+            share[node, 0] = amp
+            for i in range(NODES):
+                share[node, 1 + i] = amp * alpha[i]
+            continue
+        z = 2.0 * (stretch.x0 + x) - 1.0
+        before, now = 0.0, length * WEIGHT[node]
+        for l in range(NODES):
+            window.energy[NODES + l] += now * spent
+            share[l, 0] += now * amp
+            for i in range(NODES):
+                share[l, 1 + i] += now * amp * alpha[i]
+            before, now = now, ((2.0 * l + 1.0) * z * now - l * before) / (l + 1.0)
+    return whole
+
+
+@inner
 def contribute(state, window, j, length):
     """Adds the neuron's outputs over a piece to `values` (at the nodes, if the piece is the whole stretch) or to the
     Legendre `moments`, and the energy it spends to `energy`."""
     m, big = state.bits.shape
-    one, stretch = window.one, window.stretch
-    x0, parts = stretch.x0, 2 if stretch.both else 1
-    alpha, on, here = one.alpha, one.on, one.here
+    one, both = window.one, window.stretch.both
     _, c = weights(state.y, m)
     size = np.exp(2.0 * c[j])
     if size == 0.0:
         return
-    for k in range(big):
-        live = 1.0 if (state.code[j, k] & 3) < SLID else 0.0
-        on[0, k] = live * state.bits[j, k]
-        on[1, k] = live
-    whole = x0 == 0.0 and length == 1.0
-    for node in range(NODES):
-        x = length * AT[node]
-        a = amounts(one.A, x, alpha)
-        amp = size * a
-        spent = spent_at(one, size, a, x)
+    on, here, u, V = one.on, one.here, one.u, one.V
+    sums = window.values if shares(window, size, length) else window.moments
+    # The NODES = 6 rows are written out: a loop over them would store the sums after each.
+    V0, V1, V2, V3, V4, V5 = V[0], V[1], V[2], V[3], V[4], V[5]
+    for l in range(NODES):
+        s = one.share[l]
+        s0, s1, s2, s3, s4, s5, s6 = s[0], s[1], s[2], s[3], s[4], s[5], s[6]
         for k in range(big):
-            here[k] = amp * one.u[k]
-        for i in range(NODES):
-            step = amp * alpha[i]
-            for k in range(big):
-                here[k] += step * one.V[i, k]
-        if whole:
-            window.energy[node] += spent
-            for part in range(parts):
-                for k in range(big):
-                    window.values[node, part, k] += on[part, k] * here[k]
-            continue
-        z = 2.0 * (x0 + x) - 1.0
-        before, now = 0.0, length * WEIGHT[node]
-        for l in range(NODES):
-            window.energy[NODES + l] += now * spent
-            for part in range(parts):
-                for k in range(big):
-                    window.moments[l, part, k] += now * on[part, k] * here[k]
-            before, now = now, ((2.0 * l + 1.0) * z * now - l * before) / (l + 1.0)
+            here[k] = s0 * u[k] + s1 * V0[k] + s2 * V1[k] + s3 * V2[k] + s4 * V3[k] + s5 * V4[k] + s6 * V5[k]
+        add_product(sums[l, 0], on[0], here)
+        if both:
+            add_product(sums[l, 1], on[1], here)
+
+
+@inner
+def add_product(to, a, b):
+    """to += a b, number by number."""
+    for k in range(to.size):
+        to[k] += a[k] * b[k]
+
+
+@inner
+def add_rows(weight, rows, out, who):
+    """out += sum_k weight[k] rows[k], four rows at a time; rows of weight 0 are left out."""
+    count = 0
+    for k in range(weight.size):
+        if weight[k] != 0.0:
+            who[count] = k
+            count += 1
+    at = 0
+    while at + 4 <= count:
+        k0, k1, k2, k3 = who[at], who[at + 1], who[at + 2], who[at + 3]
+        w0, w1, w2, w3 = weight[k0], weight[k1], weight[k2], weight[k3]
+        r0, r1, r2, r3 = rows[k0], rows[k1], rows[k2], rows[k3]
+        for i in range(out.size):
+            out[i] += w0 * r0[i] + w1 * r1[i] + w2 * r2[i] + w3 * r3[i]
+        at += 4
+    while at < count:
+        add_multiple(out, weight[who[at]], rows[who[at]])
+        at += 1
+
+
+@inner
+def note_bits(state, one, j):
+    """The bits of neuron j, and 1, on the surfaces it is not held on, in one.on."""
+    for k in range(state.bits.shape[1]):
+        live = 1.0 if (state.code[j, k] & 3) < SLID else 0.0
+        one.on[0, k] = live * state.bits[j, k]
+        one.on[1, k] = live
 
 
 @inner
 def take_up(problem, state, window, j):
-    """Copies what belongs to neuron j at the start of the stretch."""
+    """What belongs to neuron j at the start of the stretch."""
     one = window.one
+    C, D = one.C, one.D
     big = state.bits.shape[1]
+    note_bits(state, one, j)
+    on, live = one.on[0], one.on[1]
     for i in range(NODES):
+        F, B, Ci = window.F[i], window.B[i], C[i]
         for k in range(big):
-            one.C[i, k], one.V[i, k] = window.C[i, j, k], window.V[i, j, k]
-            one.F[i, k], one.B[i, k] = window.F[i, k], window.B[i, k]
-    for k in range(big):
-        one.u[k] = window.u0[j, k]
+            Ci[k] = on[k] * F[k] + live[k] * B[k]
+    flat = D.reshape(D.size)
+    fill(flat, 0.0)
+    add_rows(on, window.FE, flat, one.who)
+    if window.stretch.both:
+        add_rows(live, window.BE, flat, one.who)
+    times(D, problem.et, one.V)
+    copy(one.u, window.u0[j])
     if state.slid[j] > 0:
         hold_coefficients(problem, state, one, j)
     window.stretch.x0 = 0.0
@@ -505,14 +582,15 @@ def take_up(problem, state, window, j):
 def expand(problem, state, window, j):
     """The series of a from here on, and bounds of what can move; whether the series dies out."""
     one, stretch = window.one, window.stretch
-    C, V, A, beta, gamma, bound, bend = one.C, one.V, one.A, one.beta, one.gamma, one.bound, one.bend
+    D, A, beta, gamma, bound, bend = one.D, one.A, one.beta, one.gamma, one.bound, one.bend
     b, _ = weights(state.y, state.sign.size)
+    q = row(state.y, j, problem.e.shape[1])
     for i in range(NODES):
-        beta[i] = dot(C[i], one.u)
+        beta[i] = dot(D[i], q)
         for l in range(i + 1):
-            gamma[i, l] = dot(C[i], V[l])
+            gamma[i, l] = dot(D[i], D[l])
             gamma[l, i] = gamma[i, l]
-    if not series(beta, gamma, b[j], A):
+    if not series(beta, gamma, b[j], A, one.T):
         return False
     length = 1.0 - stretch.x0
     move = 0.0
@@ -526,7 +604,7 @@ def expand(problem, state, window, j):
                 bend[i] += (k - 1) * abs(A[k - 1 - i]) * power / length
         power *= length
     for i in range(NODES):
-        move += bound[i] * np.sqrt(abs(gamma[i, i]))
+        move += bound[i] * np.sqrt(gamma[i, i])
     stretch.length, stretch.move, stretch.looked = length, move, 0
     stretch.norm = norm_q(state.y, j, problem.e.shape[1])
     return True
@@ -542,7 +620,6 @@ def first_sign(problem, state, window, j):
     for k in range(1, TAYLOR + 1):
         reach += abs(one.A[k])
     if s * one.A[0] <= reach:
-        fill_table(one, stretch)
         hold = Hold(s, 1.0, 0.0, 0.0, problem.slope, False)
         bend, power = 0.0, 1.0
         for k in range(2, TAYLOR + 1):
@@ -554,32 +631,87 @@ def first_sign(problem, state, window, j):
 
 
 @inner
-def first_side(problem, state, window, j):
-    """Where neuron j first crosses a surface it is not held on, if that comes before the event of `stretch`."""
-    one, stretch = window.one, window.stretch
+def reach(one, here):
+    """How far each surface can be reached from the present place: sum_i |alpha_i V_ik| at most, in here."""
+    V, bound = one.V, one.bound
+    V0, V1, V2, V3, V4, V5 = V[0], V[1], V[2], V[3], V[4], V[5]
+    b0, b1, b2, b3, b4, b5 = bound[0], bound[1], bound[2], bound[3], bound[4], bound[5]
+    for k in range(here.size):
+        here[k] = (b0 * abs(V0[k]) + b1 * abs(V1[k]) + b2 * abs(V2[k])) + (
+            b3 * abs(V3[k]) + b4 * abs(V4[k]) + b5 * abs(V5[k])
+        )
+
+
+@inner
+def gather(state, window, j):
+    """The surfaces that neuron j may reach on its piece, side by side in one.near; returns how many."""
+    one, stretch, near = window.one, window.stretch, window.one.near
+    reach(one, one.here)
+    count = 0
     for k in range(state.bits.shape[1]):
         kind = state.code[j, k] & 3
-        if kind >= SLID:
-            continue
         right = 1.0 if kind == ON else -1.0
+        away = right * one.u[k]
+        if kind >= SLID or away > one.here[k]:
+            continue
         grain = 1e-13 * stretch.move
         if state.code[j, k] >= FRESH:
             grain += GRAIN * stretch.norm
-        away = right * one.u[k]
-        if away < 0.0 and state.code[j, k] < FRESH:
+        elif away < 0.0:
             one.u[k] = 0.0
             away = 0.0
-        far, bend = 0.0, 0.0
-        for i in range(NODES):
-            far += one.bound[i] * abs(one.V[i, k])
-            bend += one.bend[i] * abs(one.V[i, k])
-        if away + grain > far:
+        if away + grain > one.here[k]:
             continue
-        fill_table(one, stretch)
-        hold = Hold(right, 1.0, 0.0, 0.0, problem.slope, False)
-        x = first_below(one, Watch(ON_SIDE, k, right, grain, bend, hold, 0.0, 0.0), stretch.length)
-        if x < stretch.x:
-            stretch.x, stretch.hit, stretch.side = x, k, -1
+        bend = 0.0
+        for i in range(NODES):
+            near[i, count] = right * one.V[i, k]
+            bend += one.bend[i] * abs(one.V[i, k])
+        near[START, count], near[BEND, count], near[GRAINS, count] = away, bend, grain
+        one.who[count] = k
+        count += 1
+    return count
+
+
+@inner
+def look(one, p, count, out):
+    """The values of the surfaces in one.near at the p-th place of the table."""
+    near, at = one.near, one.table[p]
+    u, V0, V1, V2, V3, V4, V5 = near[START], near[0], near[1], near[2], near[3], near[4], near[5]
+    a0, a1, a2, a3, a4, a5 = at[0], at[1], at[2], at[3], at[4], at[5]
+    for c in range(count):
+        out[c] = u[c] + a0 * V0[c] + a1 * V1[c] + a2 * V2[c] + a3 * V3[c] + a4 * V4[c] + a5 * V5[c]
+
+
+@inner
+def first_side(problem, state, window, j):
+    """Where neuron j first crosses a surface it is not held on, if that comes before the event of `stretch`.
+
+    All surfaces are looked at on one interval before any is on the next: what lies behind a crossing is not located.
+    """
+    one, stretch = window.one, window.stretch
+    count = gather(state, window, j)
+    before, now, bend, grain = one.near[BEFORE], one.near[NOW], one.near[BEND], one.near[GRAINS]
+    for c in range(count):
+        before[c] = one.near[START, c]
+        if before[c] < -grain[c] and stretch.x > 0.0:
+            stretch.x, stretch.hit, stretch.side = 0.0, one.who[c], -1
+    eighth = 0.125 * (stretch.length / LOOKS) ** 2
+    for p in range(1, LOOKS + 1):
+        xa, xb = stretch.length * (p - 1) / LOOKS, stretch.length * p / LOOKS
+        if count == 0 or xa >= stretch.x:
+            return
+        fill_table(one, stretch, p)
+        look(one, p, count, now)
+        for c in range(count):
+            if min(before[c], now[c]) - eighth * bend[c] < -grain[c]:
+                k = one.who[c]
+                right = 1.0 if (state.code[j, k] & 3) == ON else -1.0
+                hold = Hold(right, 1.0, 0.0, 0.0, problem.slope, False)
+                watch = Watch(ON_SIDE, k, right, grain[c], bend[c], hold, 0.0, 0.0)
+                x = first_between(one, watch, xa, before[c], xb, now[c])
+                if x < stretch.x:
+                    stretch.x, stretch.hit, stretch.side = x, k, -1
+            before[c] = now[c]
 
 
 @inner
@@ -587,8 +719,8 @@ def bend_of_hold(one, k, length):
     """Bounds of the second derivatives of the jump F of surface k and of the force its bit has to give."""
     of_F, of_need, power = 0.0, 0.0, 1.0
     for i in range(2, NODES):
-        of_F += i * (i - 1) * abs(one.F[i, k]) * power
-        of_need += i * (i - 1) * abs(one.C[i, k] - one.B[i, k]) * power
+        of_F += i * (i - 1) * abs(one.F[i]) * power
+        of_need += i * (i - 1) * abs(one.C[i, k] - one.B[i]) * power
         power *= length
     return of_F, of_need
 
@@ -600,11 +732,13 @@ def first_loss_of_hold(problem, state, work, window, j):
     scale, held = 1e-300, 0.0
     for k in range(state.bits.shape[1]):
         if (state.code[j, k] & 3) >= SLID:
-            held += abs(one.F[0, k]) + abs(one.B[0, k])
+            held += abs(value(window.F, k, stretch.x0)) + abs(value(window.B, k, stretch.x0))
         else:
             scale += abs(one.C[0, k])
     for a in range(state.slid[j]):
         k = state.where[j, a]
+        shift_one(window.F, k, stretch.x0, one.F)
+        shift_one(window.B, k, stretch.x0, one.B)
         pinned = (state.code[j, k] & 3) == PINNED
         hold = Hold(state.sign[j], scale, held, stretch.unit * work.noise[k], problem.slope, pinned)
         of_F, of_need = bend_of_hold(one, k, stretch.length)
@@ -616,8 +750,8 @@ def first_loss_of_hold(problem, state, work, window, j):
                 continue
         x = first_below(one, watch, min(stretch.x, stretch.length))
         if x < stretch.x:
-            need = value(one.C, k, x) - value(one.B, k, x)
-            _, side = surfaces.held_margin(value(one.F, k, x), need, hold)
+            need = value(one.C, k, x) - force(one.B, x)
+            _, side = surfaces.held_margin(force(one.F, x), need, hold)
             stretch.x, stretch.hit, stretch.side = x, k, side
 
 
@@ -642,6 +776,10 @@ def mark_met(problem, state, work, window, j, a):
         speed = max(speed, np.sqrt(abs(one.gamma[i, i])))
     hit, x = stretch.hit, stretch.x
     changes = hit >= 0
+    here = one.here
+    copy(here, one.u)
+    for i in range(NODES):
+        add_multiple(here, one.alpha[i], one.V[i])
     for k in range(state.bits.shape[1]):
         mark[k] = surfaces.ABSENT
         kind = state.code[j, k] & 3
@@ -660,8 +798,7 @@ def mark_met(problem, state, work, window, j, a):
             mark[k] = surfaces.FALLING if kind == ON else surfaces.RISING
         elif state.code[j, k] < FRESH:
             right = 1.0 if kind == ON else -1.0
-            here = right * surface_at(one.u, one.V, one.alpha, k)
-            if here <= SAME_INSTANT * stretch.norm:
+            if right * here[k] <= SAME_INSTANT * stretch.norm:
                 rate = 0.0
                 power = 1.0
                 for i in range(NODES):
@@ -674,18 +811,29 @@ def mark_met(problem, state, work, window, j, a):
 
 
 @inner
+def forces_in(poly, x, unit, out):
+    """The forces at x in units of `unit`, in out."""
+    copy(out, poly[NODES - 1])
+    for i in range(NODES - 2, -1, -1):
+        row = poly[i]
+        for k in range(out.size):
+            out[k] = out[k] * x + row[k]
+    for k in range(out.size):
+        out[k] /= unit
+
+
+@inner
 def happen(problem, state, run, work, window, j):
     """Moves neuron j to its event and decides what follows; False if only the coupled regime can."""
     one, stretch = window.one, window.stretch
     x = stretch.x
     window.hits[j] += 1
-    a = amounts(one.A, x, one.alpha)
+    a = amounts(one, x, one.alpha)
     advance_neuron(problem, state, one, j, a)
     stretch.x0 += x
     run.clock = stretch.clock + stretch.x0 * stretch.H
-    for k in range(state.bits.shape[1]):
-        work.jump[k] = value(one.F, k, x) / stretch.unit
-        work.base[k] = value(one.B, k, x) / stretch.unit
+    forces_in(window.F, stretch.x0, stretch.unit, work.jump)
+    forces_in(window.B, stretch.x0, stretch.unit, work.base)
     unique = True
     if stretch.hit == -1:
         unique = change_sign(state, run, work, j)
@@ -702,25 +850,24 @@ def happen(problem, state, run, work, window, j):
 
 
 @inner
-def leave_ends(state, window, j):
+def leave_ends(window, j):
     """What remains to be added to neuron j at the end of the stretch."""
-    one, ends = window.one, window.ends[j]
-    ends[NODES] = amounts(one.A, window.stretch.length, one.alpha)
+    one, move = window.one, window.move[j]
+    window.ends[j] = amounts(one, window.stretch.length, one.alpha)
+    for i in range(move.size):
+        move[i] = 0.0
     for i in range(NODES):
-        ends[i] = one.alpha[i]
-        for k in range(state.bits.shape[1]):
-            window.last_C[i, k] = one.C[i, k]
+        add_multiple(move, one.alpha[i], one.D[i])
 
 
 @inner
 def trace(problem, state, run, work, window, j):
     """Neuron j over the stretch; DONE, or BAD.
 
-    window.C and window.V belong to the bits at its start. What the neuron adds to the outputs goes to window.values or
-    window.moments. On return the state holds the neuron at its last event, if it had one, and (last_C, ends) what
-    remains to be added: q += sum_i ends[i] D_i, a = ends[NODES].
+    What the neuron adds to the outputs goes to window.values or window.moments. On return the state holds the neuron at
+    its last event, if it had one, and (move, ends) what remains: q += move[j], a = ends[j].
     """
-    one, stretch = window.one, window.stretch
+    stretch = window.stretch
     b, _ = weights(state.y, state.sign.size)
     if surfaces.depends(state, j):
         window.hits[j] = 0
@@ -733,40 +880,43 @@ def trace(problem, state, run, work, window, j):
         if stretch.x > 0.0:
             contribute(state, window, j, min(stretch.x, stretch.length))
         if stretch.x > stretch.length:
-            leave_ends(state, window, j)
+            leave_ends(window, j)
             return DONE
         if not happen(problem, state, run, work, window, j):
             return BAD
         if state.dead[j] != 0:
-            for i in range(NODES):
-                window.ends[j, i] = 0.0
-            window.ends[j, NODES] = state.sign[j]
             return DONE
         normalise(problem, state, j, b[j])
-        restart(problem, state, one, j, stretch.x)
+        restart(problem, state, window, j, stretch.x)
     return BAD
 
 
 @inner
-def restart(problem, state, one, j, x):
+def restart(problem, state, window, j, x):
     """Forces, coefficients and surfaces of neuron j from the event at x on."""
+    one = window.one
     big = state.bits.shape[1]
-    C, V, F, B, u = one.C, one.V, one.F, one.B, one.u
-    shift(F, x)
-    shift(B, x)
+    C, D, V, u = one.C, one.D, one.V, one.u
+    note_bits(state, one, j)
     shift(C, x)
+    shift(D, x)
     shift(V, x)
+    fill(u, 0.0)
+    q = row(state.y, j, problem.e.shape[1])
+    for p in range(q.size):
+        add_multiple(u, q[p], problem.et[p])
     for k in range(big):
-        u[k] = along_normal(problem, state.y, j, k)
         live = (state.code[j, k] & 3) < SLID
         if live and (one.was[k] & 3) == (state.code[j, k] & 3):
             continue
+        shift_one(window.F, k, window.stretch.x0, one.F)
+        shift_one(window.B, k, window.stretch.x0, one.B)
         for i in range(NODES):
-            more = (state.bits[j, k] * F[i, k] + B[i, k] if live else 0.0) - C[i, k]
+            more = (state.bits[j, k] * one.F[i] + one.B[i] if live else 0.0) - C[i, k]
             C[i, k] += more
             if more != 0.0:
-                for l in range(big):
-                    V[i, l] += more * problem.gram[k, l]
+                add_multiple(D[i], more, problem.e[k])
+                add_multiple(V[i], more, problem.gram[k])
     if state.slid[j] > 0:
         hold_coefficients(problem, state, one, j)
         for a in range(state.slid[j]):

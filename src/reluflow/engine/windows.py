@@ -16,18 +16,32 @@ import numpy as np
 
 from reluflow.engine import surfaces
 from reluflow.engine._jit import entry, inner
-from reluflow.engine.coupled import GO_ON, calm, finite, hidden, moving, resting, write_checkpoint
+from reluflow.engine.coupled import (
+    GO_ON,
+    MANY,
+    calm,
+    finite,
+    hidden,
+    longest_stretch,
+    moving,
+    resting,
+    write_checkpoint,
+)
 from reluflow.engine.explicit import clock_shift, velocity
 from reluflow.engine.field import DORMANT, FRESH, ON, SLID, add_up, copy, drive, fill, per_surface, stiffness, times
 from reluflow.engine.layout import (
     CANCELLED,
+    COUPLED,
     FLUSH,
     NOT_FINITE,
     QUIET,
     REACHED,
     RUNNING,
     STATIONARY,
+    SWITCH,
+    WINDOWS,
     all_apart,
+    count_anew,
     record,
     row,
     weights,
@@ -40,6 +54,7 @@ from reluflow.engine.tracer import (
     FIT,
     LEGENDRE,
     LOOKS,
+    NEAR,
     NODES,
     STRETCH,
     TAYLOR,
@@ -59,14 +74,17 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
     few = lambda: np.zeros(NODES)
     single = Single(
         C=one(),
+        D=np.zeros((NODES, r)),
         V=one(),
-        F=one(),
-        B=one(),
+        F=few(),
+        B=few(),
         u=np.zeros(S),
         beta=few(),
         gamma=np.zeros((NODES, NODES)),
         A=np.zeros(TAYLOR + 1),
+        T=np.zeros((TAYLOR + 1, NODES)),
         alpha=few(),
+        share=np.zeros((NODES, NODES + 1)),
         bend=np.zeros(NODES),
         bound=few(),
         along=np.zeros(max(NODES, min(S, r) + 1)),
@@ -74,6 +92,8 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
         table=np.zeros((LOOKS + 1, NODES + 1)),
         on=np.zeros((2, S)),
         here=np.zeros(S),
+        near=np.zeros((NEAR, S)),
+        who=np.zeros(S, np.int64),
         was=np.zeros(S, np.int64),
     )
     stretch = record(STRETCH)
@@ -84,15 +104,14 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
         new=pair(),
         F=one(),
         B=one(),
-        C=np.zeros((NODES, m, S)),
-        V=np.zeros((NODES, m, S)),
-        last_C=one(),
+        FE=np.zeros((S, NODES * r)),
+        BE=np.zeros((S, NODES * r)),
         values=pair(),
         moments=pair(),
         energy=np.zeros(2 * NODES),
-        ends=np.zeros((m, NODES + 1)),
-        theta=np.zeros((m, S)),
+        ends=np.zeros(m),
         move=np.zeros((m, r)),
+        pull=np.zeros((m, S)),
         hits=np.zeros(m, np.int64),
         y=np.zeros(size),
         bits=np.zeros((m, S)),
@@ -109,6 +128,7 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
 
 
 SWEEPS = 12
+COUNTED = 8  # stretches over which events are counted
 SHORT = 9  # a status of its own: this stretch is for the coupled regime
 
 
@@ -124,9 +144,10 @@ def forces_at(problem, f, clock, node, work, at):
 
 
 @inner
-def to_polynomials(window):
-    """H times the forces at the nodes, as coefficients of x^i."""
+def to_polynomials(problem, window):
+    """H times the forces at the nodes, as coefficients of x^i, and what they add to D_i."""
     at, H, F, B = window.at, window.stretch.H, window.F, window.B
+    r = problem.e.shape[1]
     for k in range(at.shape[2]):
         for i in range(NODES):
             F[i, k] = 0.0
@@ -134,6 +155,9 @@ def to_polynomials(window):
             for node in range(NODES):
                 F[i, k] += H * FIT[i, node] * at[node, 0, k]
                 B[i, k] += H * FIT[i, node] * at[node, 1, k]
+            for p in range(r):
+                window.FE[k, i * r + p] = F[i, k] * problem.e[k, p]
+                window.BE[k, i * r + p] = B[i, k] * problem.e[k, p]
 
 
 @inner
@@ -142,7 +166,7 @@ def output_rates(problem, state, work, window, fac):
     m, big = state.bits.shape
     r = problem.e.shape[1]
     weight, _ = weights(state.y, m)
-    times(work.pull, problem.et, window.C[0])
+    times(work.pull, problem.et, window.pull)
     for part in range(2):
         for k in range(big):
             window.rate[part, k] = 0.0
@@ -155,7 +179,7 @@ def output_rates(problem, state, work, window, fac):
             h += work.pull[j, i] * q[i]
         for k in range(big):
             if (state.code[j, k] & 3) < SLID:
-                v = fac * work.e2c[j] * (b * b * window.C[0, j, k] + h * work.u[j, k])
+                v = fac * work.e2c[j] * (b * b * window.pull[j, k] + h * work.u[j, k])
                 window.rate[0, k] += state.bits[j, k] * v
                 window.rate[1, k] += v
 
@@ -246,25 +270,6 @@ def error(state, work, window):
 
 
 @inner
-def set_coefficients(problem, state, window, degree):
-    """Coefficients C of every neuron's pull for its bits at the start, and V = C Gram, up to `degree`."""
-    m, big = state.bits.shape
-    to_polynomials(window)
-    for i in range(NODES):
-        if i > degree:
-            for j in range(m):
-                for k in range(big):
-                    window.C[i, j, k] = 0.0
-                    window.V[i, j, k] = 0.0
-            continue
-        for j in range(m):
-            for k in range(big):
-                off = (state.code[j, k] & 3) >= SLID or state.dead[j] != 0
-                window.C[i, j, k] = 0.0 if off else state.bits[j, k] * window.F[i, k] + window.B[i, k]
-        times(window.C[i], problem.gram, window.V[i])
-
-
-@inner
 def trace_all(problem, state, run, work, window):
     """Every neuron under the present forces, and their sums; DONE, or BAD."""
     m, big = state.bits.shape
@@ -282,11 +287,6 @@ def trace_all(problem, state, run, work, window):
         if status == BAD or run.log_used >= work.log.shape[0]:
             window.hits[j] = 1
             return BAD
-        for k in range(big):
-            theta = 0.0
-            for i in range(NODES):
-                theta += window.ends[j, i] * window.last_C[i, k]
-            window.theta[j, k] = theta
     return DONE
 
 
@@ -327,15 +327,14 @@ def relax(problem, state, run, work, window):
         if sweep > 0:
             put_back(problem, state, window)
         run.log_used, run.n_events, run.nearest = used, seen, nearest
-        degree = 1 if sweep == 0 else NODES - 1
-        set_coefficients(problem, state, window, degree)
-        run.n_fields += degree + 1
+        to_polynomials(problem, window)
+        run.n_fields += 2 if sweep == 0 else NODES
         if trace_all(problem, state, run, work, window) == BAD:
             return BAD, 0.0
         change = new_forces(problem, work, window)
         if not np.isfinite(change):
             return BAD, 0.0
-        if degree > 1 and change <= 0.3 * run.rtol:
+        if sweep > 0 and change <= 0.3 * run.rtol:
             velocity(problem, state, window.y, window.stretch.clock, window.tmp, work)
             return DONE, error(state, work, window) / run.rtol
     return BAD, 0.0
@@ -346,14 +345,13 @@ def finish(problem, state, window):
     """Takes every neuron from its last event, or the start, to the end of the stretch."""
     r = problem.e.shape[1]
     stretch = window.stretch
-    times(window.theta, problem.e, window.move)
     for j in range(state.sign.size):
         if state.dead[j] != 0:
             continue
         q = row(state.y, j, r)
         for i in range(r):
             q[i] += window.move[j, i]
-        normalise(problem, state, j, window.ends[j, NODES])
+        normalise(problem, state, j, window.ends[j])
     spent = 0.0
     for node in range(NODES):
         total = window.energy[node]
@@ -403,15 +401,8 @@ def propose(problem, state, run, work, window):
             window.u0[j, k] = 0.0 if (state.code[j, k] & 3) >= SLID else work.u[j, k]
     rate = stiffness(problem, state, clock_shift(problem, clock), work)
     velocity(problem, state, state.y, clock, window.tmp, work)
-    fastest = 0.0
-    for j in range(m):
-        pull = 0.0
-        for i in range(work.pull.shape[1]):
-            pull += work.pull[j, i] ** 2
-        fastest = max(fastest, np.sqrt(pull))
-    fac = np.exp(run.G + clock_shift(problem, clock))
-    h = min(run.step, 1.0 / max(1e-300, fac * fastest), 2.0 / max(1e-300, rate))
-    return h, fac
+    length, fac = longest_stretch(problem, state, run, work, rate)
+    return min(run.step, length), fac
 
 
 @inner
@@ -449,6 +440,17 @@ def both_sides(problem):
     for k in range(problem.opposite.size):
         both = both or problem.opposite[k] == 1
     return both
+
+
+@inner
+def few_events(run):
+    """Whether steps of all neurons together cost less from here on; counts events and stretches."""
+    run.since_steps += 1
+    if run.since_steps < COUNTED:
+        return False
+    events = run.n_events - run.since_events
+    count_anew(run)
+    return events < 0.5 * MANY * COUNTED
 
 
 @entry
@@ -491,7 +493,12 @@ def advance(problem, state, run, work, window, budget, checkpoints):
         run.n_windows += 1
         run.checked = 0
         run.wait = max(0, run.wait - 1)
+        switch = run.free == 1 and run.regime == WINDOWS and few_events(run)
+        if switch:
+            run.regime = COUPLED
         write_checkpoint(state, run, checkpoints)
+        if switch:
+            return SWITCH
 
 
 @inner
