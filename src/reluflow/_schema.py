@@ -70,6 +70,7 @@ NOTES = {
     "solve.limits.events": "most events",
     "solve.limits.seconds": "most wall time, in seconds; left out, no limit",
     "solve.limits.steps": "most steps tried",
+    "solve.limits.threads": "threads of a large flow; results do not depend on it",
     "solve.save.frames": "most frames kept, where `times` does not name them",
     "solve.save.memory": "most memory for checkpoints",
     "solve.save.times": "times of the frames, increasing",

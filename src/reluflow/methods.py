@@ -139,14 +139,21 @@ class Save:
 @by_name
 @dataclass(frozen=True)
 class Limits:
-    """When to give up: steps (tried ones), events, seconds of wall time (None: no limit)."""
+    """When to give up: steps (tried ones), events, seconds of wall time (None: no limit).
+
+    `threads` is how many a large flow may use (None: RELUFLOW_THREADS of the environment, or 1); results do not depend
+    on it.
+    """
 
     steps: int = 5_000_000
     events: int = 1_000_000
     seconds: float | None = None
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         whole("steps", self.steps, least=1, hint="leave it out for the default")
         whole("events", self.events, least=1, hint="leave it out for the default")
         if self.seconds is not None:
             number("seconds", self.seconds, rule="positive", ok=lambda v: v > 0, hint="leave it out for no limit")
+        if self.threads is not None:
+            whole("threads", self.threads, least=1, hint="leave it out for one thread")

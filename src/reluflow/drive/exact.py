@@ -6,10 +6,13 @@ moment is replayed, always to the same bits.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
+from reluflow.drive.threads import PAYS, Team, threads_wanted
 from reluflow.engine import coupled, implicit, layout, rare, windows
 from reluflow.engine.pack import Coordinates, Units, pack, units_of
 from reluflow.engine.tracer import Window
@@ -24,6 +27,7 @@ ACTIVE = 1e-13
 PASSIVE = 1e-10
 DRIFT = 1e-9  # change of the outputs that resting neurons may make during one jump
 WAYPOINTS = 24  # frames kept inside a jump
+PAUSE = 100_000_000  # operations after which a stretch pauses, for progress and requests to stop
 EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 SMALL = 400  # neurons times surfaces: below, a step of all costs less than a stretch, and `windows` is not compiled
 LARGE = 1_000  # the same: above, a run begins with stretches
@@ -87,6 +91,8 @@ class Machine:
         self.looked = layout.Stored(np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
         self.span = layout.record(layout.SPAN)
         self._window: Window | None = None
+        self.cost = self.big * (12 * self.r + 100)  # of tracing one neuron, in operations
+        self.threads = 1
         regime = REGIME if regime is None else regime
         large = self.m * self.big >= LARGE
         if problem.train == "both":
@@ -101,6 +107,10 @@ class Machine:
     def work(self) -> layout.Work:
         return self.scratch.work
 
+    @cached_property
+    def team(self) -> Team:
+        return Team(self.threads, self.work, self.window)
+
     @property
     def window(self) -> Window:
         if self._window is None:
@@ -111,6 +121,7 @@ class Machine:
 
     def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
         """The state at t = 0, bits resolved, is the first checkpoint."""
+        self.threads = threads_wanted(limits.threads) if self.m * self.cost >= PAYS else 1
         status = self.burst(0)
         self._add_now(tape)
         return self._recorded(status, tape)
@@ -119,6 +130,8 @@ class Machine:
         return self._recorded(self.burst(budget), tape)
 
     def finish(self, tape: Tape, outcome: Outcome) -> None:
+        if self._window is not None:
+            self._advance(windows.Limits(0, 0))  # a stretch that has begun is left
         if not tape.marks:
             self.burst(0)
             self._add_now(tape)
@@ -160,6 +173,8 @@ class Machine:
         return found | {"control/units": np.array([self.units.x0, self.units.y0, self.units.b0])}
 
     def _recorded(self, status: int, tape: Tape) -> Outcome | None:
+        if status == layout.PAUSED:
+            return None
         self._write(tape)
         return self._leap(tape) if status == layout.QUIET else STATUS.get(status)
 
@@ -170,7 +185,9 @@ class Machine:
             clock, y, code = (a[:used].copy() for a in self.checkpoints)
             tape.keep(States(clock[:, 0].copy(), y, code.astype(np.int8)), clock[:, 1].copy(), self._thinned)
         if self.run.log_used:
-            tape.events.append(self.work.log[: self.run.log_used].copy())
+            rows = self.work.log[: self.run.log_used]
+            # Stretches list the events of one neuron after those of another.
+            tape.events.append(rows[np.argsort(rows[:, 0], kind="stable")])
         self.run.checkpoints_used = self.run.log_used = 0
 
     def _add_now(self, tape: Tape, last: bool = False) -> None:
@@ -226,6 +243,8 @@ class Machine:
         self.run.clock, self.run.step = clock, abs(resume)
         self.run.regime = layout.COUPLED if resume > 0.0 else layout.WINDOWS
         self.mode = rare.RESTORE
+        if self._window is not None:
+            self._window.stretch.open = 0
         # What a replay gives must not depend on what was replayed before it.
         self.work.probe[:] = 1.0 / np.sqrt(max(self.n, 1))
         self.run.wait = self.run.origin = self.run.checked = self.run.patience = 0
@@ -297,8 +316,10 @@ class Machine:
             self.restore(*start)
             self.run.end = clock
             status = layout.RUNNING
-            while status in (layout.RUNNING, layout.FLUSH, layout.QUIET):
+            while status in (layout.RUNNING, layout.FLUSH, layout.QUIET, layout.PAUSED):
                 status = self.burst(8)
+                if status == layout.PAUSED:
+                    continue
                 self.run.log_used = self.run.checkpoints_used = 0
                 if status == layout.QUIET:
                     t1 = self.horizon()
@@ -415,7 +436,15 @@ class Machine:
             self._rare(rare.AT_ORIGIN)
 
     def _windows(self, budget: int) -> int:
-        return windows.advance(self.pk, self.st, self.run, self.work, self.window, budget, self.checkpoints)
+        if self.threads == 1:
+            return self._advance(windows.Limits(budget, max(windows.BLOCK, PAUSE // self.cost)))
+        status = self._advance(windows.Limits(budget, -1))
+        if status == layout.PAUSED:
+            self.team.trace(self.pk, self.st, self.run, self.work, self.window)
+        return status
+
+    def _advance(self, limits: windows.Limits) -> int:
+        return windows.advance(self.pk, self.st, self.run, self.work, self.window, limits, self.checkpoints)
 
 
 STATUS = {

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM, QUIET, ORIGIN = 0, 1, 2, 3, 4, 5, 6, 7, 8
 CANCELLED = 10  # 9 is `windows.SHORT`
 SWITCH = 11  # the other regime is cheaper from here on: run.regime has changed
+PAUSED = 12  # inside a stretch, which the next burst goes on with
 COUPLED, WINDOWS = 0, 1
 
 RUN = np.dtype(

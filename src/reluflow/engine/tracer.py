@@ -47,6 +47,20 @@ STRETCH = np.dtype(
         ("unit", "f8"),  # the unit of the forces, which are times H, relative to work.jump
         ("gram_norm", "f8"),  # largest eigenvalue of the Gram matrix: |sum_k c_k e_k|^2 over sum_k c_k^2
         ("both", "i8"),  # 1 when some surface has rows on both of its sides
+        ("factor", "f8"),  # of the forces with respect to the clock, at its start
+        ("proposed", "f8"),  # its length as first tried
+        ("last", "i8"),  # 1 when that takes the run to its end
+        ("most", "f8"),  # the next one may be this much longer
+        ("open", "i8"),  # 1 while it is being worked at; then its sweep, and the neuron that is next in it
+        ("sweep", "i8"),
+        ("next", "i8"),
+        ("bad", "i8"),  # 1 when threads found it too long
+        ("used", "i8"),  # what the run had when it began: rows of the log, events, the nearest bifurcation
+        ("seen", "i8"),
+        ("nearest", "f8"),
+        ("nearest_clock", "f8"),
+        ("nearest_neuron", "i8"),
+        ("nearest_surface", "i8"),
         # One neuron from its last event on: the piece [x0, x0 + length] of the stretch.
         ("x0", "f8"),
         ("length", "f8"),
@@ -94,6 +108,14 @@ class Single(NamedTuple):
 START, BEND, GRAINS, BEFORE, NOW, NEAR = NODES, NODES + 1, NODES + 2, NODES + 3, NODES + 4, NODES + 5
 
 
+class Sums(NamedTuple):
+    """Outputs of neurons on each surface, and the energy they spend."""
+
+    values: np.ndarray  # (NODES, 2, S) at the nodes, of neurons without events
+    moments: np.ndarray  # (NODES, 2, S) Legendre moments of those with
+    energy: np.ndarray  # (2 NODES,)
+
+
 class Window(NamedTuple):
     """Arrays of the window regime; overwritten by every stretch."""
 
@@ -104,9 +126,8 @@ class Window(NamedTuple):
     B: np.ndarray
     FE: np.ndarray  # (S, NODES r) F_ik e_k for all i, and B_ik e_k
     BE: np.ndarray
-    values: np.ndarray  # (NODES, 2, S) sums over neurons without events
-    moments: np.ndarray  # (NODES, 2, S) Legendre moments of those with
-    energy: np.ndarray
+    sums: Sums  # over all neurons traced so far
+    block: Sums  # over those of the block at hand
     ends: np.ndarray  # (m,) a at the end
     move: np.ndarray  # (m, r) what remains to be added to q
     pull: np.ndarray  # (m, S) <D_j, e_k> of the present drive
@@ -476,7 +497,7 @@ def shares(window, size, length):
         amp = size * a
         spent = spent_at(one, size, a, x)
         if whole:
-            window.energy[node] += spent
+            window.block.energy[node] += spent
             share[node, 0] = amp
             for i in range(NODES):
                 share[node, 1 + i] = amp * alpha[i]
@@ -484,7 +505,7 @@ def shares(window, size, length):
         z = 2.0 * (stretch.x0 + x) - 1.0
         before, now = 0.0, length * WEIGHT[node]
         for l in range(NODES):
-            window.energy[NODES + l] += now * spent
+            window.block.energy[NODES + l] += now * spent
             share[l, 0] += now * amp
             for i in range(NODES):
                 share[l, 1 + i] += now * amp * alpha[i]
@@ -503,7 +524,7 @@ def contribute(state, window, j, length):
     if size == 0.0:
         return
     on, here, u, V = one.on, one.here, one.u, one.V
-    sums = window.values if shares(window, size, length) else window.moments
+    sums = window.block.values if shares(window, size, length) else window.block.moments
     # The NODES = 6 rows are written out: a loop over them would store the sums after each.
     V0, V1, V2, V3, V4, V5 = V[0], V[1], V[2], V[3], V[4], V[5]
     for l in range(NODES):
@@ -864,7 +885,7 @@ def leave_ends(window, j):
 def trace(problem, state, run, work, window, j):
     """Neuron j over the stretch; DONE, or BAD.
 
-    What the neuron adds to the outputs goes to window.values or window.moments. On return the state holds the neuron at
+    What the neuron adds to the outputs goes to window.block. On return the state holds the neuron at
     its last event, if it had one, and (move, ends) what remains: q += move[j], a = ends[j].
     """
     stretch = window.stretch

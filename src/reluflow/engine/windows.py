@@ -12,6 +12,8 @@ the stretch is chosen by.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from reluflow.engine import surfaces
@@ -34,6 +36,7 @@ from reluflow.engine.layout import (
     COUPLED,
     FLUSH,
     NOT_FINITE,
+    PAUSED,
     QUIET,
     REACHED,
     RUNNING,
@@ -60,10 +63,24 @@ from reluflow.engine.tracer import (
     TAYLOR,
     WEIGHT,
     Single,
+    Sums,
     Window,
+    add_multiple,
     normalise,
     trace,
 )
+
+
+class Limits(NamedTuple):
+    """How far `advance` goes."""
+
+    stretches: int
+    neurons: int  # traced, about; -1: threads trace them, see `drive.threads`
+
+
+def sums(S: int) -> Sums:
+    """Empty sums over neurons for S surfaces."""
+    return all_apart(Sums(np.zeros((NODES, 2, S)), np.zeros((NODES, 2, S)), np.zeros(2 * NODES)))
 
 
 def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
@@ -106,9 +123,8 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
         B=one(),
         FE=np.zeros((S, NODES * r)),
         BE=np.zeros((S, NODES * r)),
-        values=pair(),
-        moments=pair(),
-        energy=np.zeros(2 * NODES),
+        sums=sums(S),
+        block=sums(S),
         ends=np.zeros(m),
         move=np.zeros((m, r)),
         pull=np.zeros((m, S)),
@@ -128,6 +144,7 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
 
 
 SWEEPS = 12
+BLOCK = 16  # neurons whose outputs are summed before they are added to those of the others
 COUNTED = 8  # stretches over which events are counted
 SHORT = 9  # a status of its own: this stretch is for the coupled regime
 
@@ -270,16 +287,30 @@ def error(state, work, window):
 
 
 @inner
-def trace_all(problem, state, run, work, window):
-    """Every neuron under the present forces, and their sums; DONE, or BAD."""
-    m, big = state.bits.shape
-    fill(window.energy, 0.0)
+def clear(sums):
+    """Sums of nothing."""
+    fill(sums.energy, 0.0)
     for l in range(NODES):
         for part in range(2):
-            for k in range(big):
-                window.values[l, part, k] = 0.0
-                window.moments[l, part, k] = 0.0
-    for j in range(m):
+            fill(sums.values[l, part], 0.0)
+            fill(sums.moments[l, part], 0.0)
+
+
+@inner
+def add_sums(to, more):
+    """to += more."""
+    add_multiple(to.energy, 1.0, more.energy)
+    for l in range(NODES):
+        for part in range(2):
+            add_multiple(to.values[l, part], 1.0, more.values[l, part])
+            add_multiple(to.moments[l, part], 1.0, more.moments[l, part])
+
+
+@inner
+def trace_neurons(problem, state, run, work, window, first, last):
+    """Neurons first .. last - 1, a block, under the present forces; DONE, or BAD."""
+    clear(window.block)
+    for j in range(first, last):
         window.hits[j] = 0
         if state.dead[j] != 0:
             continue
@@ -287,6 +318,25 @@ def trace_all(problem, state, run, work, window):
         if status == BAD or run.log_used >= work.log.shape[0]:
             window.hits[j] = 1
             return BAD
+    return DONE
+
+
+@inner
+def trace_some(problem, state, run, work, window, most):
+    """Goes on with the sweep, for about `most` neurons: DONE, BAD or PAUSED."""
+    m = state.sign.size
+    stretch = window.stretch
+    begun = stretch.next
+    if stretch.bad:
+        return BAD
+    while stretch.next < m:
+        if most < 0 or stretch.next >= begun + most:
+            return PAUSED
+        last = min(m, stretch.next + BLOCK)
+        if trace_neurons(problem, state, run, work, window, stretch.next, last) == BAD:
+            return BAD
+        add_sums(window.sums, window.block)
+        stretch.next = last
     return DONE
 
 
@@ -299,9 +349,9 @@ def new_forces(problem, work, window):
     for node in range(NODES):
         for part in range(2):
             for k in range(big):
-                total = window.values[node, part, k]
+                total = window.sums.values[node, part, k]
                 for l in range(NODES):
-                    total += (2 * l + 1) * LEGENDRE[l, node] * window.moments[l, part, k]
+                    total += (2 * l + 1) * LEGENDRE[l, node] * window.sums.moments[l, part, k]
                 acc[part, k] = total
         add_up(problem, acc, f)
         forces_at(problem, f, stretch.clock + AT[node] * stretch.H, node, work, window.new)
@@ -313,31 +363,6 @@ def new_forces(problem, work, window):
             window.at[node, 1, k] = window.new[node, 1, k]
         change = max(change, stretch.H * np.sqrt(stretch.gram_norm * moved))
     return change
-
-
-@inner
-def relax(problem, state, run, work, window):
-    """Finds the drive over the stretch and every neuron under it: (DONE or BAD, error over tolerance).
-
-    Leaves the neurons that had events at their last one; `finish` takes all to the end.
-    """
-    used, seen, nearest = run.log_used, run.n_events, run.nearest
-    first_guess(problem, state, work, window)
-    for sweep in range(SWEEPS):
-        if sweep > 0:
-            put_back(problem, state, window)
-        run.log_used, run.n_events, run.nearest = used, seen, nearest
-        to_polynomials(problem, window)
-        run.n_fields += 2 if sweep == 0 else NODES
-        if trace_all(problem, state, run, work, window) == BAD:
-            return BAD, 0.0
-        change = new_forces(problem, work, window)
-        if not np.isfinite(change):
-            return BAD, 0.0
-        if sweep > 0 and change <= 0.3 * run.rtol:
-            velocity(problem, state, window.y, window.stretch.clock, window.tmp, work)
-            return DONE, error(state, work, window) / run.rtol
-    return BAD, 0.0
 
 
 @inner
@@ -354,23 +379,12 @@ def finish(problem, state, window):
         normalise(problem, state, j, window.ends[j])
     spent = 0.0
     for node in range(NODES):
-        total = window.energy[node]
+        total = window.sums.energy[node]
         for l in range(NODES):
-            total += (2 * l + 1) * LEGENDRE[l, node] * window.energy[NODES + l]
+            total += (2 * l + 1) * LEGENDRE[l, node] * window.sums.energy[NODES + l]
         spent += WEIGHT[node] * total * np.exp(-clock_shift(problem, stretch.clock + AT[node] * stretch.H))
     # Forces carried the factor H, the rates of the clock: |grad L|^2 has it once more than its integral.
     state.y[state.y.size - 1] += spent / stretch.H
-
-
-@inner
-def in_order(log, lo, hi):
-    """Rows lo..hi of the events by time."""
-    for a in range(lo + 1, hi):
-        b = a
-        while b > lo and log[b, 0] < log[b - 1, 0]:
-            for i in range(5):
-                log[b, i], log[b - 1, i] = log[b - 1, i], log[b, i]
-            b -= 1
 
 
 @inner
@@ -406,31 +420,117 @@ def propose(problem, state, run, work, window):
 
 
 @inner
-def shorten(problem, state, run, work, window, fac):
-    """Relaxes the stretch, shortened until its error fits; returns the factor for the next one, 0 if it cannot be."""
+def keep_counts(run, stretch):
+    """Remembers what the run had before the stretch."""
+    stretch.used, stretch.seen = run.log_used, run.n_events
+    stretch.nearest, stretch.nearest_clock = run.nearest, run.nearest_clock
+    stretch.nearest_neuron, stretch.nearest_surface = run.nearest_neuron, run.nearest_surface
+
+
+@inner
+def begin_again(problem, state, run, window):
+    """State and counts as they were before the stretch."""
     stretch = window.stretch
-    clock, h = stretch.clock, stretch.H
-    used, seen, nearest = run.log_used, run.n_events, run.nearest
-    most = 1.5
-    while True:
-        stretch.H, stretch.unit = h, h * fac
-        status, err = relax(problem, state, run, work, window)
-        run.clock = clock
-        run.taken += 1
-        if status == DONE and err <= 1.0:
-            return min(most, max(0.3, 0.8 * max(err, 1e-10) ** -0.5))
-        put_back(problem, state, window)
-        run.log_used, run.n_events, run.nearest = used, seen, nearest
-        run.n_rejected += 1
-        if run.origin > 0:
-            run.origin = 0
-            return 0.0
-        # A stretch that was too long for its series is too long again if the next one is as long.
-        most = 1.0
-        h *= 0.5 if status == BAD else max(0.2, 0.8 * err**-0.5)
-        if h < 1e-6 * run.step or clock + h == clock:
-            return 0.0
-        velocity(problem, state, state.y, clock, window.tmp, work)
+    put_back(problem, state, window)
+    run.clock = stretch.clock
+    run.log_used, run.n_events = stretch.used, stretch.seen
+    run.nearest, run.nearest_clock = stretch.nearest, stretch.nearest_clock
+    run.nearest_neuron, run.nearest_surface = stretch.nearest_neuron, stretch.nearest_surface
+
+
+@inner
+def begin_stretch(problem, state, run, work, window):
+    """Proposes the next stretch, and keeps the state at its start."""
+    stretch = window.stretch
+    h, stretch.factor = propose(problem, state, run, work, window)
+    stretch.last = run.clock + h >= run.end * (1.0 - 1e-15)
+    if stretch.last:
+        h = run.end - run.clock
+    stretch.clock, stretch.proposed, stretch.most, stretch.open = run.clock, h, 1.5, 1
+    keep(state, window)
+    keep_counts(run, stretch)
+    begin_try(problem, state, run, work, window, h)
+
+
+@inner
+def begin_try(problem, state, run, work, window, h):
+    """Takes the stretch to be of length h, with forces by a first guess. Expects work at its start."""
+    stretch = window.stretch
+    stretch.H, stretch.unit = h, h * stretch.factor
+    first_guess(problem, state, work, window)
+    begin_sweep(problem, run, window, 0)
+
+
+@inner
+def begin_sweep(problem, run, window, sweep):
+    """All neurons are to be traced under the present forces."""
+    window.stretch.sweep, window.stretch.next, window.stretch.bad = sweep, 0, 0
+    to_polynomials(problem, window)
+    clear(window.sums)
+    run.n_fields += 2 if sweep == 0 else NODES
+
+
+@inner
+def refuse(problem, state, run, work, window, shorter):
+    """Tries again with a stretch shorter by this factor; False if that is for the coupled regime."""
+    stretch = window.stretch
+    begin_again(problem, state, run, window)
+    run.taken += 1
+    run.n_rejected += 1
+    h = stretch.H * shorter
+    if run.origin > 0 or h < 1e-6 * run.step or run.clock + h == run.clock:
+        run.origin = 0
+        stretch.open = 0
+        return False
+    # A stretch that was too long for its series is too long again if the next one is as long.
+    stretch.most = 1.0
+    velocity(problem, state, state.y, run.clock, window.tmp, work)
+    begin_try(problem, state, run, work, window, h)
+    return True
+
+
+@inner
+def accept(problem, state, run, window, err):
+    """The end of the stretch, whose error is `err` tolerances, becomes the state."""
+    stretch = window.stretch
+    last = stretch.last and stretch.H == stretch.proposed
+    finish(problem, state, window)
+    run.clock = run.end if last else stretch.clock + stretch.H
+    if not last:
+        run.step = stretch.H * min(stretch.most, max(0.3, 0.8 * max(err, 1e-10) ** -0.5))
+    clear_fresh(problem, state)
+    stretch.open = 0
+    run.taken += 1
+    run.n_steps += 1
+    run.n_windows += 1
+    run.checked = 0
+    run.wait = max(0, run.wait - 1)
+
+
+@inner
+def next_sweep(problem, state, run, work, window):
+    """After all neurons were traced: False if the forces have converged, or else another sweep begins.
+
+    The second number is the error over the tolerance, inf if the forces do not converge.
+    """
+    stretch = window.stretch
+    change = new_forces(problem, work, window)
+    if not np.isfinite(change) or (change > 0.3 * run.rtol and stretch.sweep == SWEEPS - 1):
+        return False, np.inf
+    if stretch.sweep > 0 and change <= 0.3 * run.rtol:
+        velocity(problem, state, window.y, stretch.clock, window.tmp, work)
+        return False, error(state, work, window) / run.rtol
+    begin_again(problem, state, run, window)
+    begin_sweep(problem, run, window, stretch.sweep + 1)
+    return True, 0.0
+
+
+@inner
+def give_up(problem, state, run, window):
+    """Leaves a stretch that has begun: the run is at its start again."""
+    if window.stretch.open:
+        begin_again(problem, state, run, window)
+        window.stretch.open = 0
 
 
 @inner
@@ -454,45 +554,51 @@ def few_events(run):
 
 
 @entry
-def advance(problem, state, run, work, window, budget, checkpoints):
-    """Up to `budget` stretches; returns a status of `layout`, or SHORT when the next one is for the coupled regime."""
+def trace_block(problem, state, run, work, window, first, last):
+    """Neurons first .. last - 1 of the present sweep; DONE, or BAD. For one of several threads, each with arrays of its
+    own."""
+    return trace_neurons(problem, state, run, work, window, first, last)
+
+
+@entry
+def advance(problem, state, run, work, window, limits, checkpoints):
+    """Some stretches: limits.stretches of them, about limits.neurons traced; a status of `layout`.
+
+    SHORT says that the next one is for the coupled regime, PAUSED that one is being worked at; with no neurons to
+    trace, that one is left.
+    """
     m, big = state.bits.shape
     stretch = window.stretch
     stretch.both = both_sides(problem)
     run.taken = 0
+    if limits.neurons == 0:
+        give_up(problem, state, run, window)
+        return RUNNING
     while True:
-        clock = run.clock
-        run.G = velocity(problem, state, state.y, clock, window.tmp, work)
-        run.n_fields += 1
-        if not finite(window.tmp):
-            return NOT_FINITE
-        status = reason_to_stop(problem, state, run, work, window, budget)
-        if status != GO_ON:
-            return status
-        if run.log_used + 4 * m * (big + 2) > work.log.shape[0] or run.checkpoints_used == checkpoints.y.shape[0]:
-            return FLUSH
-        h, fac = propose(problem, state, run, work, window)
-        last = clock + h >= run.end * (1.0 - 1e-15)
-        if last:
-            h = run.end - clock
-        stretch.clock, stretch.H = clock, h
-        keep(state, window)
-        used = run.log_used
-        grow = shorten(problem, state, run, work, window, fac)
-        if grow == 0.0:
-            return SHORT
-        last = last and stretch.H == h
-        new = run.end if last else clock + stretch.H
-        finish(problem, state, window)
-        in_order(work.log, used, run.log_used)
-        run.clock = new
-        if not last:
-            run.step = stretch.H * grow
-        clear_fresh(problem, state)
-        run.n_steps += 1
-        run.n_windows += 1
-        run.checked = 0
-        run.wait = max(0, run.wait - 1)
+        if stretch.open == 0:
+            run.G = velocity(problem, state, state.y, run.clock, window.tmp, work)
+            run.n_fields += 1
+            if not finite(window.tmp):
+                return NOT_FINITE
+            status = reason_to_stop(problem, state, run, work, window, limits.stretches)
+            if status != GO_ON:
+                return status
+            if run.log_used + 4 * m * (big + 2) > work.log.shape[0] or run.checkpoints_used == checkpoints.y.shape[0]:
+                return FLUSH
+            begin_stretch(problem, state, run, work, window)
+        status = trace_some(problem, state, run, work, window, limits.neurons)
+        if status == PAUSED:
+            return PAUSED
+        again, err = False, np.inf
+        if status == DONE:
+            again, err = next_sweep(problem, state, run, work, window)
+        if again:
+            continue
+        if err > 1.0:
+            if not refuse(problem, state, run, work, window, max(0.2, 0.8 * err**-0.5) if err < np.inf else 0.5):
+                return SHORT
+            continue
+        accept(problem, state, run, window, err)
         switch = run.free == 1 and run.regime == WINDOWS and few_events(run)
         if switch:
             run.regime = COUPLED

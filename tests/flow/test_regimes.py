@@ -1,0 +1,98 @@
+"""Which regime a flow is in, pauses inside stretches, threads: what a user sees of them is time alone."""
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+from reluflow.drive import driver_for, exact, threads
+from reluflow.drive.recorder import Tape
+
+
+def medium(n=30, m=60, d=4, seed=3, log_scale=-4.0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d)) / np.sqrt(d)
+    y = np.tanh(2 * x[:, 0]) + 0.3 * rng.normal(size=n)
+    return rf.Problem(rf.Data(x, y), rf.init.balanced(m, d, log_scale=log_scale, seed=seed))
+
+
+def same(one, two):
+    """The same bits, event by event and checkpoint by checkpoint."""
+    np.testing.assert_array_equal(one.events.t, two.events.t)
+    np.testing.assert_array_equal(one.events.neuron, two.events.neuron)
+    np.testing.assert_array_equal(one.checkpoints.w, two.checkpoints.w)
+    np.testing.assert_array_equal(one.checkpoints.clock, two.checkpoints.clock)
+    assert one.stats.fields == two.stats.fields
+    assert one.stats.nearest_bifurcation == two.stats.nearest_bifurcation
+
+
+def test_stretches_lead_while_events_are_many_and_steps_once_they_are_few():
+    sol = rf.solve(medium(), rf.Flow(1e-6), t1=300.0)
+    regimes = sol.stats.regimes
+    assert regimes["windows"] > 10
+    assert regimes["coupled"] > 10
+    # A checkpoint is gone on from in the regime that left it: stretches first, steps at the end.
+    resume = sol.recording.resume
+    assert resume[1] < 0 < resume[-1]
+
+
+def test_a_run_that_changes_its_regime_is_as_exact_as_one_that_does_not(monkeypatch):
+    problem, t = medium(), np.linspace(0.0, 300.0, 13)[1:]
+    free = rf.solve(problem, rf.Flow(1e-7), t1=300.0)
+    monkeypatch.setattr(exact, "REGIME", "coupled")
+    steps = rf.solve(problem, rf.Flow(1e-11), t1=300.0)
+    assert steps.stats.regimes["windows"] == 0
+    assert len(free.events) == len(steps.events)
+    np.testing.assert_allclose(free.events.t, steps.events.t, rtol=1e-5)
+    np.testing.assert_allclose(free.outputs_at(t), steps.outputs_at(t), rtol=0, atol=1e-5)
+
+
+def test_a_pause_after_every_block_changes_no_bit_and_counts_the_same(monkeypatch):
+    problem = medium()
+    whole = rf.solve(problem, rf.Flow(1e-6), t1=60.0)
+    monkeypatch.setattr(exact, "PAUSE", 0)
+    same(whole, rf.solve(problem, rf.Flow(1e-6), t1=60.0))
+
+
+def driven(problem, bursts):
+    """So many bursts of one stretch each: whether a stretch was open then, the clock of checkpoints, the events."""
+    driver = driver_for(problem, rf.Flow(1e-6), 60.0, regime="windows")
+    tape, outcome = Tape(10_000), None
+    driver.begin(tape, rf.Save(), rf.Limits())
+    for _ in range(bursts):
+        outcome = outcome or driver.advance(1, tape)
+    inside = bool(driver.window.stretch.open)
+    driver.finish(tape, outcome or rf.Outcome.INTERRUPTED)
+    return inside, tape.checkpoints()[0].clock, np.concatenate([np.empty((0, 5)), *tape.events])
+
+
+def test_a_stop_inside_a_stretch_leaves_a_beginning_of_the_run(monkeypatch):
+    monkeypatch.setattr(exact, "PAUSE", 0)
+    problem = medium()
+    _, whole, all_events = driven(problem, 10_000)
+    stopped = [driven(problem, bursts) for bursts in range(5, 60, 7)]
+    for _, clock, events in stopped:
+        # Every checkpoint, the last one too, is one of the whole run; every event before it is there, and none behind.
+        np.testing.assert_array_equal(clock, whole[: len(clock)])
+        np.testing.assert_array_equal(events, all_events[all_events[:, 0] <= clock[-1]])
+    assert sum(inside for inside, _, _ in stopped) >= 3
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_threads_change_no_bit(count, monkeypatch):
+    monkeypatch.setattr(exact, "PAYS", 0)
+    problem = medium()
+    one = rf.solve(problem, rf.Flow(1e-6), t1=60.0, limits=rf.Limits(threads=1))
+    same(one, rf.solve(problem, rf.Flow(1e-6), t1=60.0, limits=rf.Limits(threads=count)))
+
+
+def test_threads_are_asked_for_by_argument_or_environment(monkeypatch):
+    monkeypatch.delenv("RELUFLOW_THREADS", raising=False)
+    assert threads.threads_wanted(None) == 1
+    monkeypatch.setenv("RELUFLOW_THREADS", "4")
+    assert threads.threads_wanted(None) == 4
+    assert threads.threads_wanted(2) == 2
+    monkeypatch.setenv("RELUFLOW_THREADS", "many")
+    with pytest.raises(ValueError, match="`RELUFLOW_THREADS` must be a whole number >= 1, got 'many'"):
+        threads.threads_wanted(None)
+    with pytest.raises(ValueError, match="`threads` must be a whole number >= 1, got 0"):
+        rf.Limits(threads=0)
