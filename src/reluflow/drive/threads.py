@@ -15,6 +15,7 @@ from reluflow.engine.tracer import BAD, STRETCH, Single, Sums, Window
 from reluflow.engine.windows import BLOCK
 
 PAYS = 4_000_000  # operations of one sweep, below which handing them to threads takes longer than it saves
+TURNS = 3  # shares of a sweep that each thread takes, one after another: neurons do not cost the same
 
 
 class Place(NamedTuple):
@@ -26,8 +27,16 @@ class Place(NamedTuple):
     window: Window
 
 
+class Share(NamedTuple):
+    """Neurons first .. last - 1, and the sums of their blocks."""
+
+    first: int
+    last: int
+    sums: Sums
+
+
 class Traced(NamedTuple):
-    """What became of one block."""
+    """What became of a share."""
 
     status: int
     run: np.record
@@ -36,15 +45,18 @@ class Traced(NamedTuple):
 
 
 class Team:
-    """Threads that share the blocks of a sweep."""
+    """Threads that share the neurons of a sweep."""
 
     def __init__(self, threads: int, work: layout.Work, window: Window):
         m, S = work.u.shape
         r, n = work.pull.shape[1], work.f.size
         self.pool = ThreadPoolExecutor(threads)
+        blocks = -(-m // BLOCK)
+        each = BLOCK * -(-blocks // min(blocks, TURNS * threads))
+        self.shares = [Share(k, min(m, k + each), room(min(m, k + each) - k, S)) for k in range(0, m, each)]
         self.places = []
         for _ in range(threads):
-            own = layout.new_work(m, r, S, n)._replace(log=np.empty((4 * BLOCK * (S + 2), 5)), noise=work.noise)
+            own = layout.new_work(m, r, S, n)._replace(log=np.empty((4 * each * (S + 2), 5)), noise=work.noise)
             one = layout.all_apart(Single(*(np.zeros_like(a) for a in window.one)))
             run, stretch = (np.zeros(1, kind).view(np.recarray) for kind in (layout.RUN, STRETCH))
             place = window._replace(stretch=stretch[0], one=one, block=windows.sums(S))
@@ -52,42 +64,47 @@ class Team:
 
     def trace(self, problem: object, state: layout.State, run: np.record, work: layout.Work, window: Window) -> None:
         """All neurons of the present sweep; what they add goes where one thread would put it."""
-        m = len(state.sign)
-        blocks = [(first, min(m, first + BLOCK)) for first in range(0, m, BLOCK)]
-        found: list[Traced | None] = [None] * len(blocks)
+        found: list[Traced | None] = [None] * len(self.shares)
         turn = itertools.count()
 
         def serve(place: Place) -> None:
-            while (k := next(turn)) < len(blocks):
+            while (k := next(turn)) < len(self.shares):
+                first, last, sums = self.shares[k]
                 place.run[0], place.stretch[0] = run, window.stretch
                 own = place.run[0]
                 own.log_used = 0
-                status = windows.trace_block(problem, state, own, place.work, place.window, *blocks[k])
-                log = place.work.log[: own.log_used].copy()
-                found[k] = Traced(status, place.run.copy()[0], log, Sums(*(a.copy() for a in place.window.block)))
+                status = windows.trace_blocks(problem, state, own, place.work, place.window, first, last, sums)
+                found[k] = Traced(status, place.run.copy()[0], place.work.log[: own.log_used].copy(), sums)
 
         list(self.pool.map(serve, self.places))
-        join([block for block in found if block is not None], run, work, window)
-        window.stretch.next = m
+        join([share for share in found if share is not None], run, work, window)
+        window.stretch.next = len(state.sign)
 
 
-def join(blocks: list[Traced], run: np.record, work: layout.Work, window: Window) -> None:
-    """Adds what blocks found to the run, in their order, up to the first that is BAD."""
+def room(neurons: int, S: int) -> Sums:
+    """Room for the sums of all blocks of so many neurons."""
+    blocks = -(-neurons // BLOCK)
+    return Sums(*(np.zeros((blocks, *a.shape)) for a in windows.sums(S)))
+
+
+def join(shares: list[Traced], run: np.record, work: layout.Work, window: Window) -> None:
+    """Adds what threads found to the run, in the order of neurons, up to the first share that is BAD."""
     seen = int(run.n_events)
-    for block in blocks:
-        rows = len(block.log)
-        window.stretch.bad = block.status == BAD or run.log_used + rows >= len(work.log)
+    for share in shares:
+        rows = len(share.log)
+        window.stretch.bad = share.status == BAD or run.log_used + rows >= len(work.log)
         if window.stretch.bad:
-            run.origin = block.run.origin
+            run.origin = share.run.origin
             return
-        work.log[run.log_used : run.log_used + rows] = block.log
+        work.log[run.log_used : run.log_used + rows] = share.log
         run.log_used += rows
-        run.n_events += block.run.n_events - seen
-        if block.run.nearest < run.nearest:
+        run.n_events += share.run.n_events - seen
+        if share.run.nearest < run.nearest:
             for name in ("nearest", "nearest_clock", "nearest_neuron", "nearest_surface"):
-                setattr(run, name, getattr(block.run, name))
-        for total, more in zip(window.sums, block.sums, strict=True):
-            total += more
+                setattr(run, name, getattr(share.run, name))
+        for total, blocks in zip(window.sums, share.sums, strict=True):
+            for more in blocks:
+                total += more
 
 
 def threads_wanted(threads: int | None) -> int:

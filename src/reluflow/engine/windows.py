@@ -554,10 +554,21 @@ def few_events(run):
 
 
 @entry
-def trace_block(problem, state, run, work, window, first, last):
-    """Neurons first .. last - 1 of the present sweep; DONE, or BAD. For one of several threads, each with arrays of its
-    own."""
-    return trace_neurons(problem, state, run, work, window, first, last)
+def trace_blocks(problem, state, run, work, window, first, last, kept):
+    """Neurons first .. last - 1 of the present sweep, block by block, whose sums go to kept, one row each; DONE, or
+    BAD. For one of several threads, each with arrays of its own."""
+    at = 0
+    while first < last:
+        end = min(last, first + BLOCK)
+        if trace_neurons(problem, state, run, work, window, first, end) == BAD:
+            return BAD
+        copy(kept.energy[at], window.block.energy)
+        for l in range(NODES):
+            for part in range(2):
+                copy(kept.values[at, l, part], window.block.values[l, part])
+                copy(kept.moments[at, l, part], window.block.moments[l, part])
+        first, at = end, at + 1
+    return DONE
 
 
 @entry
