@@ -14,7 +14,7 @@ from reluflow.engine import layout, windows
 from reluflow.engine.tracer import BAD, STRETCH, Single, Sums, Window
 from reluflow.engine.windows import BLOCK
 
-PAYS = 4_000_000  # operations of one sweep, below which handing them to threads takes longer than it saves
+PAYS = 8_000_000  # operations of one sweep, below which handing them to threads takes longer than it saves
 TURNS = 3  # shares of a sweep that each thread takes, one after another: neurons do not cost the same
 
 
