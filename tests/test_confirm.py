@@ -10,6 +10,7 @@ from reference_comparison import judge
 import reluflow as rf
 from reluflow.confirm import Scale, compared
 from reluflow.drive import driver_for
+from reluflow.engine.layout import COUPLED, WINDOWS
 
 confirm_file = importlib.import_module("reluflow.confirm")  # `rf.confirm` is the function of that name
 
@@ -44,9 +45,9 @@ def test_a_converged_run_with_a_neuron_held_by_rounding_is_confirmed_up_to_its_e
 
 def test_the_regime_asked_for_is_the_one_that_runs():
     problem = two_points()
-    assert driver_for(problem, rf.Flow(), 1.0).window is None
-    assert driver_for(problem, rf.Flow(), 1.0, regime="windows").window is not None
-    assert driver_for(problem, rf.Flow(), 1.0, regime="coupled").window is None
+    for regime, expected in ((None, COUPLED), ("windows", WINDOWS), ("coupled", COUPLED)):
+        run = driver_for(problem, rf.Flow(), 1.0, regime=regime).run
+        assert run.regime == expected and run.free == 0  # eight neurons on two points are too few for stretches
     assert len(driver_for(problem, rf.Flow(), 1.0, regime="windows").made_of) == 5  # nothing of it is stored
 
 

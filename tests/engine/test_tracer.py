@@ -1,5 +1,7 @@
 """One neuron traced under forces that are polynomials in time, against closed forms and the frozen phase."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from support.kernels import start
@@ -16,8 +18,8 @@ def traced(engine, problem, H):
     stretch = window.stretch
     stretch.clock, stretch.H, stretch.unit, stretch.both = 0.0, H, H, 1
     window.F[0], window.B[0] = H * work.jump, H * work.base
-    window.C[0, 0] = state.bits[0] * window.F[0] + window.B[0]
-    window.V[0] = window.C[0] @ packed.gram
+    r = packed.e.shape[1]
+    window.FE[:, :r], window.BE[:, :r] = window.F[0][:, None] * packed.e, window.B[0][:, None] * packed.e
     window.u0[:] = work.u
     with np.errstate(all="ignore"):
         status = engine.tracer.trace(packed, state, one.run, work, window, 0)
@@ -37,9 +39,8 @@ def test_under_a_constant_force_the_neuron_follows_cosh_and_sinh(engine, a):
     size = np.sqrt(0.5 * (a * a + w @ w)) if abs(a * a - w @ w) > 1e-12 else np.linalg.norm(w)
     if a > 0.0:
         p, d = w @ x, y * H
-        assert size * window.ends[0, -1] == pytest.approx(a * np.cosh(d) + p * np.sinh(d), rel=1e-13)
-        moved = size * window.ends[0, 0] * window.last_C[0, 0]  # along e_0 = x
-        assert p + moved == pytest.approx(p * np.cosh(d) + a * np.sinh(d), rel=1e-13)
+        assert size * window.ends[0] == pytest.approx(a * np.cosh(d) + p * np.sinh(d), rel=1e-13)
+        assert p + size * window.move[0] @ x == pytest.approx(p * np.cosh(d) + a * np.sinh(d), rel=1e-13)
     else:
         # a = 0 where tanh(d t) = -a / p.
         assert one.work.log[0, 0] == pytest.approx(np.arctanh(-a / (w @ x)) / y, rel=1e-12)
@@ -51,14 +52,15 @@ def test_the_series_solves_its_equation(engine):
     rng, n = np.random.default_rng(3), engine.tracer.NODES
     fade = 0.1 * 0.05 ** np.arange(n)  # a stretch short enough for the forces to be nearly straight
     root = fade[:, None] * rng.normal(size=(n, 4))
-    beta, gamma, A = fade * rng.normal(size=n), root @ root.T, np.empty(engine.tracer.TAYLOR + 1)
-    assert engine.tracer.series(beta, gamma, 0.7, A)
+    beta, gamma = fade * rng.normal(size=n), root @ root.T
+    one = SimpleNamespace(A=np.empty(engine.tracer.TAYLOR + 1), T=np.empty((engine.tracer.TAYLOR + 1, n)))
+    assert engine.tracer.series(beta, gamma, 0.7, one.A, one.T)
     h, powers = 1e-5, np.arange(n)
     for x in (0.1, 0.5, 0.9):
         before, here, after = np.empty(n), np.empty(n), np.empty(n)
-        low = engine.tracer.amounts(A, x - h, before)
-        a = engine.tracer.amounts(A, x, here)
-        high = engine.tracer.amounts(A, x + h, after)
+        low = engine.tracer.amounts(one, x - h, before)
+        a = engine.tracer.amounts(one, x, here)
+        high = engine.tracer.amounts(one, x + h, after)
         assert (high - low) / (2 * h) == pytest.approx(x**powers @ (beta + gamma @ here), abs=1e-9)
         np.testing.assert_allclose((after - before) / (2 * h), a * x**powers, rtol=0, atol=1e-9)
 
