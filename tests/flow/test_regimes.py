@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.drive import driver_for, exact, threads
+from reluflow.drive import driver_for, estimate, exact, threads
 from reluflow.drive.recorder import Tape
 
 
@@ -96,3 +96,24 @@ def test_threads_are_asked_for_by_argument_or_environment(monkeypatch):
         threads.threads_wanted(None)
     with pytest.raises(ValueError, match="`threads` must be a whole number >= 1, got 0"):
         rf.Limits(threads=0)
+
+
+def test_a_large_flow_is_announced_with_its_time_and_memory_before_it_starts(caplog):
+    with caplog.at_level("WARNING", logger="reluflow"):
+        estimate.announce(200, 200, 20)
+        assert not caplog.records
+        estimate.announce(1000, 3000, 20)
+    (record,) = caplog.records
+    assert record.message == (
+        "An exact flow with 1000 neurons on 3000 data takes roughly 10 min and 1.3 GiB: "
+        "`rf.SteppedFlow(rtol=1e-4)` or fewer data take less."
+    )
+
+
+@pytest.mark.parametrize(
+    "size, measured",
+    [((100, 50, 10), 0.36), ((200, 100, 2), 0.60), ((200, 200, 10), 1.9), ((50, 3000, 5), 28.3)],
+)
+def test_the_estimate_is_right_to_a_factor_of_3_on_the_measured_map(size, measured):
+    # Seconds of benchmarks/medium.py on one quiet core, see benchmarks/evidence.md.
+    assert measured / 3 < estimate.seconds(size[0], size[1], size[2]) < 3 * measured

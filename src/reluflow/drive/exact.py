@@ -10,6 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
+from reluflow.drive import compile
+from reluflow.drive.estimate import announce
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.drive.threads import PAYS, Team, threads_wanted
@@ -121,6 +123,8 @@ class Machine:
 
     def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
         """The state at t = 0, bits resolved, is the first checkpoint."""
+        announce(self.m, self.big, self.r)
+        compile.beside("burst", *["windows"] * int(self.run.regime == layout.WINDOWS))
         self.threads = threads_wanted(limits.threads) if self.m * self.cost >= PAYS else 1
         status = self.burst(0)
         self._add_now(tape)
@@ -425,6 +429,7 @@ class Machine:
                 if status != windows.SHORT:
                     return status
                 budget = 1
+            compile.ready("burst")
             status = coupled.burst(self.pk, self.st, self.run, self.scratch, budget, self.saved, self.checkpoints)
             if status in (layout.RUNNING, layout.FLUSH):
                 # The next burst evaluates the field where this one stopped once more: that is not counted.
@@ -444,6 +449,7 @@ class Machine:
         return status
 
     def _advance(self, limits: windows.Limits) -> int:
+        compile.ready("windows")
         return windows.advance(self.pk, self.st, self.run, self.work, self.window, limits, self.checkpoints)
 
 

@@ -1,0 +1,83 @@
+"""Kernels that are not compiled yet, compiled side by side: each in a process of its own, which stores it on disk.
+
+    python -m reluflow.drive.compile burst      one of PARTS, and no other
+
+A first flow needs `burst` and `rare`, half a minute each; while one process compiles `rare`, another compiles `burst`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from multiprocessing import parent_process
+from pathlib import Path
+
+PARTS = ("burst", "rare", "windows", "descent")
+
+_running: dict[str, subprocess.Popen] = {}
+
+
+def beside(*parts: str) -> None:
+    """Starts to compile those of `parts` that are missing, where a processor is free for them."""
+    if parent_process() is not None or (os.cpu_count() or 1) < 2 or "RELUFLOW_APART" in os.environ:
+        return  # a worker among many, or a process started here
+    for part in parts:
+        if part not in _running and _missing(part):
+            environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "RELUFLOW_APART": "1"}
+            command = [sys.executable, "-m", __name__, part]
+            quiet = subprocess.DEVNULL
+            try:
+                _running[part] = subprocess.Popen(command, env=environ, stdout=quiet, stderr=quiet, stdin=quiet)
+            except OSError:
+                return  # no process can be started: everything is compiled here, one after another
+
+
+def ready(part: str) -> None:
+    """Waits for the process that compiles `part`, if there is one. Should it fail, the part is compiled here."""
+    if part in _running:
+        _running.pop(part).wait()
+
+
+def _missing(part: str) -> bool:
+    """Whether a part is neither loaded nor stored on disk."""
+    kernel = _kernel(part)
+    if not hasattr(kernel, "stats") or kernel.signatures:
+        return False
+    folder = Path(kernel.stats.cache_path)
+    return not any(folder.glob(f"*.{kernel.py_func.__name__}-*.nbi"))
+
+
+def _kernel(part: str):
+    from reluflow.engine import coupled, rare, windows
+
+    return {"burst": coupled.burst, "rare": rare.handle, "windows": windows.advance}[part]
+
+
+def compile_here(part: str) -> None:
+    """Compiles one part and stores it."""
+    import numpy as np
+
+    import reluflow as rf
+    from reluflow.drive import exact
+    from reluflow.engine import rare, windows
+
+    small = rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2))
+    if part == "descent":
+        for forward in (True, False):
+            rf.solve(small, rf.Descent(step=1e-2, fast_forward=forward), t1=1.0)
+        rf.solve(small, rf.Descent(step=1e-2, dtype="float32"), t1=1.0)
+        return
+    machine = exact.Machine(small, 1e-6, 1.0, regime="windows" if part == "windows" else "coupled")
+    machine.mode = None  # this part alone: the others are compiled beside it
+    machine.run.step = np.finfo(float).tiny
+    if part == "windows":
+        machine._advance(windows.Limits(0, 0))
+    elif part == "burst":
+        machine.burst(0)
+    else:
+        machine._rare(rare.RESTORE)
+
+
+if __name__ == "__main__":
+    compile_here(sys.argv[1])
