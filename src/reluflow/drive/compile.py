@@ -59,14 +59,14 @@ def compile_here(part: str) -> None:
     import numpy as np
 
     import reluflow as rf
-    from reluflow.drive import exact
+    from reluflow.drive import descent, exact, loop
     from reluflow.engine import rare, windows
 
     small = rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2))
     if part == "descent":
-        for forward in (True, False):
-            rf.solve(small, rf.Descent(step=1e-2, fast_forward=forward), t1=1.0)
-        rf.solve(small, rf.Descent(step=1e-2, dtype="float32"), t1=1.0)
+        ways = ({}, {"fast_forward": False}, {"dtype": "float32"})
+        for driver in (descent.Machine(small, rf.Descent(step=1e-2, **way), 100) for way in ways):
+            loop.run(driver, rf.Save(), rf.Limits(), None, loop.Stops())
         return
     machine = exact.Machine(small, 1e-6, 1.0, regime="windows" if part == "windows" else "coupled")
     machine.mode = None  # this part alone: the others are compiled beside it
