@@ -1,8 +1,9 @@
 """A run confirmed by a second one: the same flow at rtol / 100 in the other regime, compared with the first.
 
-Small problems advance all neurons by one step (`engine.coupled`), large ones trace each neuron alone under a drive
-found by iteration (`engine.windows`). The two share the field, the rule on surfaces and the jumps over phases at rest,
-but neither steps nor the search for events in them: a crossing that one of them misses there is seen by the other.
+While events are few all neurons advance by one step (`engine.coupled`), and while they are many each neuron is traced
+alone under a drive found by iteration (`engine.windows`). The two share the field, the rule on surfaces and the jumps
+over phases at rest, but neither steps nor the search for events in them: a crossing that one of them misses there is
+seen by the other.
 """
 
 from __future__ import annotations
@@ -129,7 +130,8 @@ def confirm(
     """Solves the problem of `sol` again, with rtol / 100 (1e-13 at least) and in the other regime, and compares.
 
     The runs are compared until the end of `sol`, wherever and for whatever reason that was. Training of the first
-    layer alone has one regime only, and only the tolerance differs. `print(sol)` then shows the result too.
+    layer alone, and linear networks, have one regime only, and only the tolerance differs. `print(sol)` then shows the
+    result too.
     """
     if not isinstance(sol, Solution):
         raise TypeError(f"`sol` must be an rf.Solution, got {shown(sol)}: it is what `rf.solve` returns.")
@@ -149,7 +151,7 @@ def _again(sol: Solution, limits: Limits, progress: Callable[[Progress], None] |
     problem, method = sol.problem, Flow(max(LEAST, sol.stats.rtol / FINER))
     clock = clock_for(problem, method)
     end = float(clock.of_log(sol.log_t_end) if problem.tailed else clock.of(sol.t_end))
-    regime = "coupled" if _regime(sol) == "windows" else "windows"
+    regime = "coupled" if _regime(sol) == "windows" and problem.activation.slope != 1.0 else "windows"
     with loop.stops() as stop:
         run = loop.run(driver_for(problem, method, end, regime=regime), Save(), limits, progress, stop)
         found = recorded(problem, method, run)
