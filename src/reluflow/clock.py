@@ -1,4 +1,4 @@
-"""The internal clock of a run: t for the square loss, log(1 + t) for exponential tails, iterations for descent."""
+"""The internal clock of a run: t, log(1 + t) for exponential tails without decay, iterations for descent."""
 
 from __future__ import annotations
 
@@ -76,4 +76,4 @@ def clock_for(problem: Problem, method: Method | None, units: Units | None = Non
         return Iterations(method)
     if units is None:
         units = Units() if isinstance(method, SteppedFlow) else units_of(problem)
-    return Logarithmic(units) if problem.tailed else Plain(units)
+    return Logarithmic(units) if problem.endless else Plain(units)

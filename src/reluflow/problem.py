@@ -72,6 +72,9 @@ class Problem:
     `loss` is "square" (1/2)(f-y)^2, "logistic" log(1+e^-yf), "logistic2" twice that, "exponential" e^-yf, or any other
     row of `reluflow.losses`; `reduction` is the "mean" or the "sum" over the data; `activation` is `rf.ReLU()`,
     `rf.LeakyReLU(slope)`, "relu" or "linear"; `train` is "both" layers or the "first" alone.
+
+    `decay` > 0 adds (decay / 2) |theta|^2 to what is minimised, theta being the weights that are trained; `loss` and
+    `log_loss` of a run stay those of the data.
     """
 
     data: Data
@@ -80,6 +83,8 @@ class Problem:
     reduction: str = "mean"
     activation: Activation = field(default_factory=ReLU)
     train: str = "both"
+    # Left out it is 0; None leaves the keys of experiments as they were without it.
+    decay: float = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, Data):
@@ -92,6 +97,14 @@ class Problem:
         one_of("loss", self.loss, LOSSES)
         one_of("reduction", self.reduction, ("mean", "sum"))
         one_of("train", self.train, ("both", "first"))
+        decay = number(
+            "decay",
+            0.0 if self.decay is None else self.decay,
+            rule="finite and >= 0",
+            ok=lambda v: 0.0 <= v < np.inf,
+            hint="it multiplies |theta|^2 / 2; 1e-3 is a usual value",
+        )
+        object.__setattr__(self, "decay", decay)
         if self.init.dim != self.data.d:
             raise ValueError(
                 f"`init` must have the data's dimension, got {self.init.dim} for d = {self.data.d}: use `dim=data.d`."
@@ -119,7 +132,13 @@ class Problem:
         """Whether the loss reaches its minimum only at infinity."""
         return LOSSES[self.loss].tailed
 
+    @property
+    def endless(self) -> bool:
+        """Whether the flow goes on for ever: an exponential tail without decay. Its clock is then log(1 + t)."""
+        return self.tailed and self.decay == 0.0
+
     def __repr__(self) -> str:
         slope = "" if self.activation.slope == 0 else f", slope={self.activation.slope:g}"
         first = "" if self.train == "both" else ", train=first"
-        return f"Problem({self.data!r}, {self.init!r}, {self.reduction} {self.loss}{slope}{first})"
+        decay = "" if self.decay == 0 else f", decay={self.decay:g}"
+        return f"Problem({self.data!r}, {self.init!r}, {self.reduction} {self.loss}{slope}{first}{decay})"

@@ -44,6 +44,11 @@ def solve(
         raise TypeError(f"`method` must be rf.Flow(...) or rf.Descent(step=...), got {shown(method)}{way_out}")
     if isinstance(method, Flow) and method.events == "stepped":
         method = SteppedFlow(method.rtol)
+    if isinstance(method, Descent) and method.step * problem.decay >= 1.0:
+        raise ValueError(
+            f"`step` times `decay` must be below 1, got {method.step:g} * {problem.decay:g}: weights would change sign "
+            "at every iteration; take a smaller `step`."
+        )
     end = end_clock(problem, t1, log_t1, method)
     # t1 determines the iterations of a descent, so only limits given by the caller bound them.
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
@@ -97,7 +102,7 @@ def end_clock(problem: Problem, t1: float | None, log_t1: float | None, method: 
                     "whole numbers; try `rf.Flow()`."
                 )
             return _some(method, np.exp(log_t1), float(clock.of_log(log_t1)))
-        if problem.tailed:
+        if problem.endless:
             return float(clock.of_log(log_t1))
         if log_t1 > 700:
             raise ValueError(
@@ -105,10 +110,10 @@ def end_clock(problem: Problem, t1: float | None, log_t1: float | None, method: 
                 "rounding, so omit both `t1` and `log_t1` to run until convergence."
             )
         return float(clock.of_log(log_t1))
-    if problem.tailed:
+    if problem.endless:
         raise ValueError(
             f"`t1` must be given for the {problem.loss} loss, got None: its exponential tail never converges. "
-            "Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100."
+            "Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100; with `decay` > 0 it converges."
         )
     if isinstance(method, SteppedFlow):
         raise ValueError(

@@ -206,6 +206,7 @@ def _parts(sol: Solution) -> tuple[dict, dict]:
             "loss": problem.loss,
             "reduction": problem.reduction,
             "train": problem.train,
+            "decay": problem.decay,
             "slope": problem.activation.slope,
             "at_zero": problem.activation.at_zero,
             "data": problem.data.name,
@@ -455,6 +456,7 @@ def _read_1(path: Path, attributes: dict) -> Solution:
             reduction=about["reduction"],
             activation=activation_of(about["slope"], about["at_zero"]),
             train=about["train"],
+            decay=about.get("decay", 0.0),
         )
         table, told = _schema.tables()["method"], attributes["method"]
         if told.get("events") == "stepped":  # as version 0.1 wrote it
