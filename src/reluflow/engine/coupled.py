@@ -446,8 +446,11 @@ def propose(problem, state, run, scratch):
     """
     step, work = scratch.step, scratch.work
     copy_rows(scratch.u0, work.u)
-    rate = stiffness(problem, state, clock_shift(problem, step.clock), work)
+    # With decay neurons align at rates up to twice that, also at rest.
+    rate = stiffness(problem, state, clock_shift(problem, step.clock), work) + 2.0 * problem.decay
     h = min(run.step, run.end - step.clock)
+    if problem.decay > 0.0:
+        h = min(h, 1.0 / problem.decay)
     step.longest = STABLE / rate if rate > 0.0 else np.inf
     step.implicit, step.grow, step.loss = 0, 1.0, 0.0
     if run.patience > 0:

@@ -294,11 +294,11 @@ def resting(task, st, D):
             dot += D[k, j] * st.q[k, j]
         change = st.b[j] ** 2 * pull + (0.0 if task.first == 1 else dot * dot)
         if task.decay > 0.0:
-            # |p|^2 becomes |p - decay theta|^2, <p, theta> being b <D, q> for each layer that moves.
+            change = 0.0 if task.first == 1 else (dot - task.decay * st.b[j]) ** 2
+            for k in range(d):
+                change += (st.b[j] * D[k, j] - task.decay * st.q[k, j]) ** 2
             layers = 1.0 if task.first == 1 else 2.0
-            grows = layers * st.b[j] * dot - task.decay * size
-            change = max(0.0, change - task.decay * (2.0 * layers * st.b[j] * dot - task.decay * size))
-            if grows < 0.0 and st.amp[j] * size < UNSEEN:
+            if layers * st.b[j] * dot < task.decay * size and st.amp[j] * size < UNSEEN:
                 continue
         if task.step * np.sqrt(change) > RESTING * np.sqrt(size):
             rest = False

@@ -132,10 +132,10 @@ def _motion(sol) -> Claim:
 
 
 def _field(seen: Witness) -> tuple[np.ndarray, np.ndarray]:
-    """(a_j D_j/|w_j|, rates of the neurons) at one moment, (width, d) and (width,)."""
+    """((a_j D_j - decay w_j)/|w_j|, rates of the neurons) at one moment, (width, d) and (width,)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(seen.norm > 0, seen.a / seen.norm, 0.0)[0]
-        field = ratio[:, None] * seen.pull[0] * np.exp(seen.drive[1][0])
+        field = ratio[:, None] * seen.pull[0] * np.exp(seen.drive[1][0]) - seen.problem.decay * seen.unit[0]
     return field, np.linalg.norm(field, axis=1)
 
 
