@@ -18,6 +18,7 @@ _NAMES = {
     "LeakyReLU": "problem",
     "Flow": "methods",
     "SteppedFlow": "methods",
+    "DecayLimit": "methods",
     "Descent": "methods",
     "compare": "compare",
     "limit": "limit",
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from reluflow.methods import Flow as Flow
     from reluflow.methods import Limits as Limits
     from reluflow.methods import Save as Save
+    from reluflow.methods import DecayLimit as DecayLimit
     from reluflow.methods import SteppedFlow as SteppedFlow
     from reluflow.outcome import Outcome as Outcome
     from reluflow.outcome import SolveError as SolveError

@@ -199,6 +199,7 @@ def tables() -> dict[str, Table]:
     methods: dict[str | None, Kind] = {
         "flow": _kind(rf.Flow, "rf.Flow"),
         "stepped_flow": _kind(rf.SteppedFlow, "rf.SteppedFlow"),
+        "decay_limit": _kind(rf.DecayLimit, "rf.DecayLimit"),
         "descent": _kind(rf.Descent, "rf.Descent"),
     }
     of_problem = {"activation": Table("problem.activation", activations, "relu")}

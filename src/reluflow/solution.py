@@ -19,7 +19,7 @@ from reluflow.drive.loop import Driver, Run
 from reluflow.drive.recorder import Costs, States
 from reluflow.events import Events
 from reluflow.init import LOG_MIN, Params
-from reluflow.methods import Descent, Flow, Method
+from reluflow.methods import DecayLimit, Descent, Flow, Method
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.replay import Moments, Replay
@@ -370,12 +370,12 @@ def _place(costs: Costs, clock: Clock, driver: Driver) -> tuple[float, int, int]
     return float(clock.times(at)[1]), neuron, int(driver.coords.kept[data[0]]) if len(data) else -1
 
 
-def penalty(problem: Problem, q: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+def penalty(problem: Problem, decay: float, q: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """(decay / 2) |theta|^2 of states e^c (q, b), one number a row."""
-    if problem.decay == 0.0:
+    if decay == 0.0:
         return np.zeros(len(c))
     size = np.sum(q * q, axis=-1) + (b * b if problem.train == "both" else 0.0)
-    return 0.5 * problem.decay * np.sum(np.exp(2.0 * c) * size, axis=-1)
+    return 0.5 * decay * np.sum(np.exp(2.0 * c) * size, axis=-1)
 
 
 def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = None) -> Solution:
@@ -388,7 +388,9 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
     seen = len(events) if costs.seen is None else costs.seen
     with np.errstate(over="ignore"):  # the loss of a run that overflowed
         ends = checkpoints.rows([0, -1])
-        first, last = (np.exp(replay.look(ends)[1]) + penalty(problem, *replay.split(ends.y))).tolist()
+        # Along fitted networks it is |theta|^2 / 2 that falls, by the integral of |theta'|^2.
+        decay = 1.0 if isinstance(method, DecayLimit) else problem.decay
+        first, last = (np.exp(replay.look(ends)[1]) + penalty(problem, decay, *replay.split(ends.y))).tolist()
     spent = first - last - float(driver.energy(checkpoints.y[-1]))
     stats = Stats(
         steps=costs.steps,

@@ -12,7 +12,8 @@ from reluflow._checks import by_name, number, shown
 from reluflow.clock import clock_for
 from reluflow.drive import driver_for, loop
 from reluflow.drive.loop import Progress
-from reluflow.methods import Descent, Flow, Limits, Method, Save, SteppedFlow
+from reluflow.losses import LOSSES
+from reluflow.methods import DecayLimit, Descent, Flow, Limits, Method, Save, SteppedFlow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.problem import Problem
 from reluflow.solution import Solution, recorded, stop_text
@@ -49,6 +50,8 @@ def solve(
             f"`step` times `decay` must be below 1, got {method.step:g} * {problem.decay:g}: weights would change sign "
             "at every iteration; take a smaller `step`."
         )
+    if isinstance(method, DecayLimit):
+        _fits_the_limit(problem)
     end = end_clock(problem, t1, log_t1, method)
     # t1 determines the iterations of a descent, so only limits given by the caller bound them.
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
@@ -62,6 +65,19 @@ def solve(
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
         raise SolveError(sol, stop_text(sol))
     return sol
+
+
+def _fits_the_limit(problem: Problem) -> None:
+    """Refuses what `rf.DecayLimit` does not cover."""
+    if not LOSSES[problem.loss].quadratic:
+        raise ValueError(
+            f'`rf.DecayLimit` needs `loss="square"`, got "{problem.loss}": losses with an exponential tail are never '
+            "fitted, and decay then settles at margins near log(1/decay); solve with a small `decay`."
+        )
+    if problem.decay > 0.0:
+        raise ValueError(
+            f"`rf.DecayLimit` needs `decay=0`, got {problem.decay:g}: it is the limit decay -> 0, in tau = decay t."
+        )
 
 
 _whole_runs: ContextVar[bool] = ContextVar("whole_runs", default=False)
