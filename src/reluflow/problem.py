@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -121,6 +121,30 @@ class Problem:
                     f"`log_scale` must be >= -700 when only the first layer is trained, got {low:.6g}: "
                     "there events happen at times of the order of the scale itself."
                 )
+
+    def with_rates(self, w: float = 1.0, a: float = 1.0) -> Problem:
+        """The problem whose flow (and descent) is this one's with the layers learning at rates `w` and `a`.
+
+        w_j' = rate_w a_j D_j, a_j' = rate_a <D_j, w_j> is the plain flow of inputs times sqrt(rate_w rate_a), weights
+        w_j / sqrt(rate_w) and a_j / sqrt(rate_a): outputs are the same, weights are read off in these units. With
+        `train="first"` only `w` counts. With decay the two rates must be equal: each layer would decay at its own.
+        """
+        rates = {"w": w, "a": a if self.train == "both" else 1.0}
+        for name, value in rates.items():
+            hint = 'to leave the output weights where they are use `train="first"`'
+            rates[name] = number(name, value, rule="positive and finite", ok=lambda v: 0.0 < v < np.inf, hint=hint)
+        w, a = rates["w"], rates["a"]
+        if self.decay > 0.0 and self.train == "both" and w != a:
+            raise ValueError(
+                f"`with_rates` needs equal rates when `decay` > 0, got {w:g} and {a:g}: the layers would decay at "
+                "different rates, which is not supported."
+            )
+        data = Data(self.data.x * np.sqrt(w * a), self.data.y, name=self.data.name)
+        log_w, log_a = self.init.log_scales
+        init = Params(
+            self.init.w, self.init.a, log_scale=log_w - 0.5 * np.log(w), log_scale_a=log_a - 0.5 * np.log(a)
+        )
+        return replace(self, data=data, init=init, decay=self.decay * w)
 
     @property
     def weight(self) -> float:
