@@ -80,11 +80,11 @@ if TYPE_CHECKING:
     from reluflow.init import Params as Params
     from reluflow.limit import limit as limit
     from reluflow.many import solve_many as solve_many
+    from reluflow.methods import DecayLimit as DecayLimit
     from reluflow.methods import Descent as Descent
     from reluflow.methods import Flow as Flow
     from reluflow.methods import Limits as Limits
     from reluflow.methods import Save as Save
-    from reluflow.methods import DecayLimit as DecayLimit
     from reluflow.methods import SteppedFlow as SteppedFlow
     from reluflow.outcome import Outcome as Outcome
     from reluflow.outcome import SolveError as SolveError

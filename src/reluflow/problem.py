@@ -141,9 +141,7 @@ class Problem:
             )
         data = Data(self.data.x * np.sqrt(w * a), self.data.y, name=self.data.name)
         log_w, log_a = self.init.log_scales
-        init = Params(
-            self.init.w, self.init.a, log_scale=log_w - 0.5 * np.log(w), log_scale_a=log_a - 0.5 * np.log(a)
-        )
+        init = Params(self.init.w, self.init.a, log_scale=log_w - 0.5 * np.log(w), log_scale_a=log_a - 0.5 * np.log(a))
         return replace(self, data=data, init=init, decay=self.decay * w)
 
     @property

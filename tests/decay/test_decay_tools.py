@@ -57,8 +57,8 @@ def test_a_sliding_neuron_has_two_one_sided_values():
     assert np.any(sol.sliding_at(t)) and both.dims == ("frame", "side") and both.values[0, 0] != both.values[0, 1]
 
 
-# Five points, width 60, seed 0, log scale l - log(60)/2: where the flow ends (regularised.md, slid data off). At l = -1 the
-# two sides are 8.9226 and 8.9489, the handbook has 8.9162.
+# Five points, width 60, seed 0, log scale l - log(60)/2: where the flow ends (regularised.md, slid data off). At l = -1
+# the two sides are 8.9226 and 8.9489, the handbook has 8.9162.
 @pytest.mark.parametrize(("log_scale", "value", "rtol"), [(-1.0, 8.9162, 1e-3), (-5.0, 13.3789, 5e-6)])
 def test_the_flow_on_five_points_ends_at_the_handbooks_sharpness(log_scale, value, rtol):
     start = rf.init.balanced(60, 2, log_scale - np.log(60) / 2, seed=0)

@@ -4,19 +4,19 @@ While the data are fitted, decay moves the weights along the networks with the s
 
     theta' = J' nu - theta,   K nu = 2 y,   K = J J'          (first layer alone: K nu = y)
 
-which is minus the projection of theta on ker J, since J theta = 2 f. Every neuron obeys the equations of the flow with the
-drive nu and decay 1: q' = b (D - h q), b' = h (1 - b^2), c' = b h - 1, D = sum_i m_i nu_i x_i. Outputs that stray from y by
-an error come back like e^{-2 tau}. On an activation boundary the neuron is held there first, with the drive nu_s that
-this gives; its normal velocities with the bit off and on under nu_s decide, as in the flow, whether it crosses or slides.
-nu jumps at events, so that all held neurons are looked at again. Where J has dependent rows, nu is not unique but theta'
-is: least squares, by singular values.
+which is minus the projection of theta on ker J, since J theta = 2 f. Every neuron obeys the equations of the flow with
+the drive nu and decay 1: q' = b (D - h q), b' = h (1 - b^2), c' = b h - 1, D = sum_i m_i nu_i x_i. Outputs that stray
+from y by an error come back like e^{-2 tau}. On an activation boundary the neuron is held there first, with the drive
+nu_s that this gives; its normal velocities with the bit off and on under nu_s decide, as in the flow, whether it
+crosses or slides. nu jumps at events, so that all held neurons are looked at again. Where J has dependent rows, nu is
+not unique but theta' is: least squares, by singular values.
 
-A network that rests without fitting (residual g* != 0 on some data, all pulls 0) keeps its outputs instead of the labels.
-A neuron that meets the boundary of such a datum is held there if s g*_i < 0; if s g*_i > 0 it leaves at once, which the flow
-without decay follows to its next rest: in tau an instantaneous jump of the loss.
+A network that rests without fitting (residual g* != 0 on some data, all pulls 0) keeps its outputs instead of the
+labels. A neuron that meets the boundary of such a datum is held there if s g*_i < 0; if s g*_i > 0 it leaves at once,
+which the flow without decay follows to its next rest: in tau an instantaneous jump of the loss.
 
-Steps are of order 8 (scipy's DOP853); crossings and releases are looked for at `PLACES` places of each step and located on
-its dense output.
+Steps are of order 8 (scipy's DOP853); crossings and releases are looked for at `PLACES` places of each step and located
+on its dense output.
 """
 
 from __future__ import annotations
@@ -308,7 +308,22 @@ class Machine:
             if not self.resolve(j, k, int(self.kind[j, k]), self.clock):
                 return self.fall()
             self.y = self.settle(self.y)
+        elif not self._let_go(j, k):
+            return self.fall()
         return self.release()
+
+    def _let_go(self, j: int, k: int) -> bool:
+        """Releases neuron j from surface k, where its bit has just reached an end of [slope, 1]; as `resolve`."""
+        now = self.motion(self.y)
+        s = 1.0 if parts(self.y, self.m)[1][j] >= 0.0 else -1.0
+        on = np.flatnonzero(self.kind[j] == SLID)
+        need = -np.linalg.lstsq(self.pk.e[on].T, now.free[j], rcond=1e-9)[0] - now.base[on]
+        F, wanted = float(now.jump[k]), float(need[on.tolist().index(k)])
+        if s * F >= 0.0:
+            return self.resolve(j, k, SLID, self.clock)
+        low, high = -s * wanted - self.pk.slope * abs(F), abs(F) + s * wanted
+        self._become(j, k, OFF if low < high else ON, self.clock, 1.0)
+        return True
 
     def _clear(self) -> None:
         q, _, _, _ = parts(self.y, self.m)

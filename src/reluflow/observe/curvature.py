@@ -2,9 +2,8 @@ r"""Sharpness: the largest eigenvalue of the Hessian of what is minimised, along
 
     H = J' diag(l'') J - sum_j [[0, D_j], [D_j', 0]] + decay I,      J = df/dtheta,   D_j = sum_i m_ji g_i x_i
 
-in the present cell, over the weights that are trained. The first term is the kernel's part, the second couples w_j and a_j
-and vanishes with the residuals. A neuron that slides moves along its boundaries only: P_j J and P_j D_j.
-"""
+in the present cell, over the weights that are trained. The first term is the kernel's part, the second couples w_j and
+a_j and vanishes with the residuals. A neuron that slides moves along its boundaries only: P_j J and P_j D_j."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ def sharpness(sol, t=None, *, log_t=None, sides: bool = False):
     neuron free to leave its boundary; they are the two one-sided values on a kink, and agree elsewhere.
     """
     seen = view(sol, t, log_t)
-    found = []
+    found: list = []
     for k in range(len(seen)):
         row = seen.moments[k : k + 1]
         bits, sliding = row.bits[0], row.sliding[0]
@@ -54,7 +53,7 @@ def _top(seen, k: int, bits: np.ndarray, sliding: np.ndarray) -> float:
     D = (bits * g) @ x
     bits = np.where(sliding, 0.0, bits)
     rows = a[:, None, None] * bits[:, :, None] * x
-    for j in np.flatnonzero(np.any(sliding, axis=1)):
+    for j in np.flatnonzero(np.any(sliding, axis=1)).tolist():
         _, size, vt = np.linalg.svd(x[sliding[j]], full_matrices=False)
         basis = vt[size > 1e-12 * size[0]]
         rows[j] -= (rows[j] @ basis.T) @ basis
@@ -70,8 +69,8 @@ def _top(seen, k: int, bits: np.ndarray, sliding: np.ndarray) -> float:
             for j in range(m):
                 H[j * d : (j + 1) * d, m * d + j] -= D[j]
                 H[m * d + j, j * d : (j + 1) * d] -= D[j]
-        size = len(H)
-        return float(eigh(H, eigvals_only=True, subset_by_index=[size - 1, size - 1])[0]) + problem.decay
+        last = len(H) - 1
+        return float(eigh(H, eigvals_only=True, subset_by_index=[last, last])[0]) + problem.decay
 
     def times(v):
         out = root.T @ (root @ v)
