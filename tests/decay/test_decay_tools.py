@@ -106,3 +106,34 @@ def test_noise_and_flips_keep_the_clean_labels():
     np.testing.assert_array_equal(np.flatnonzero(flipped.data.y < 0), flipped.rows)
     with pytest.raises(ValueError, match=r"`share` must be in \[0, 1\], got 1\.5"):
         rf.data.flip_labels(many, 1.5)
+
+
+def test_many_runs_at_once_decay_as_one_does():
+    pytest.importorskip("jax")
+    problem = rf.Problem(rf.data.five_points(), rf.init.balanced(6, 2, -1.0, seed=0), decay=0.05)
+    method = rf.Descent(step=0.02, fast_forward=False)
+    many = rf.solve_many([problem], method, 4.0, device="cpu")
+    one = rf.solve(problem, method, t1=4.0)
+    np.testing.assert_allclose(many[0].end.outputs, one.end.outputs, rtol=1e-11)
+    np.testing.assert_allclose(many[0].stats.energy_error, one.stats.energy_error, rtol=1e-6)
+
+
+def test_a_probe_reads_the_weight_decay_of_its_optimiser():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    data = rf.data.five_points()
+    x, y = torch.tensor(data.x), torch.tensor(data.y)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(2, 8, bias=False), torch.nn.ReLU(), torch.nn.Linear(8, 1, bias=False)
+    ).double()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, weight_decay=0.02)
+    # MSELoss is twice the loss here: steps of 2 lr, and half the decay.
+    probe = rf.torch.Probe(model, x, y, every=10, optimizer=optimizer, step=0.1)
+    assert probe.problem.decay == pytest.approx(0.01)
+    for _ in range(200):
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(x)[:, 0], y).backward()
+        optimizer.step()
+    watched = probe.solution()
+    own = rf.solve(probe.problem, rf.Descent(step=0.1), t1=20.0)
+    np.testing.assert_allclose(watched.end.outputs[0], own.end.outputs[0], rtol=1e-9)

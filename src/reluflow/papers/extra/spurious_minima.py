@@ -159,5 +159,6 @@ def caption(ds) -> str:
     patterns, each with a dual certificate (gaps below {float((ds.gap / ds.optimum).max()):.1g}, relative). From large
     starts the flow finds the optimum, from small ones it ends at spurious points once the decay is small, up to
     {worst:.3g} times the minimum; {bad} of {ds.ratio.size} runs do. Each is proved spurious by a direction in which one
-    more neuron lowers the objective. Above the dashed line (the largest pull at f = 0) the zero network is optimal. c:
-    such an end, from the smallest scale (ink), and the optimum (amber)."""
+    more neuron lowers the objective. Above the dashed line (the largest pull at f = 0) the zero network is optimal;
+    faint bands are runs that have not come to rest by then, near a decay at which another neuron begins to pay. c: a
+    spurious end, from the smallest scale (ink), and the optimum (amber)."""
