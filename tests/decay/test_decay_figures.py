@@ -6,7 +6,7 @@ import reluflow as rf
 
 FIGURES = rf.papers["extra"].figures
 SMALL = {
-    "spurious_minima": dict(scales=[0.0, -5.0], decays=[1e-3, 1e-2]),
+    "spurious_minima": dict(scales=[0.0, -5.0], decays=[3e-3, 1e-2]),
     "grokking": dict(decays=[1e-2, 1e-3], tau=1.0, places=12, rtol=1e-6),
     "edge_of_stability": dict(steps=[0.2, 0.8], moments=60),
 }

@@ -146,7 +146,7 @@ def test_descent_with_small_steps_tends_to_the_flow(case):
     assert np.max(np.abs(2 * near - far - sol.end.outputs[0])) <= 2.0 * spread + chatter
 
 
-@pytest.mark.parametrize("case", [CASES[k] for k in (1, 2, 3, 5)], ids=lambda c: str(c["seed"]))
+@pytest.mark.parametrize("case", [CASES[k] for k in (1, 3, 5)], ids=lambda c: str(c["seed"]))
 def test_the_stepped_flow_agrees(case):
     problem = drawn(**case, decay=decay_of(case))
     flow = rf.solve(problem, rf.Flow(rtol=1e-8), t1=2.0)

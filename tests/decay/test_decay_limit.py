@@ -28,6 +28,11 @@ def misfitting(k):
     return drawn(k, n, 2, m, 0.7)
 
 
+def full(cases):
+    """The first in the ordinary run, all of them in the exhaustive one."""
+    return [pytest.param(*case, marks=() if k < 1 else pytest.mark.exhaustive) for k, case in enumerate(cases)]
+
+
 def apart(p, q):
     return float(np.sqrt(sum(np.sum((u - v) ** 2) for u, v in zip(p.arrays(), q.arrays(), strict=True))))
 
@@ -60,7 +65,7 @@ def test_the_first_layer_alone_tends_to_its_limit_like_decay():
     assert gaps[1] < 0.15 * gaps[0] < 0.01
 
 
-@pytest.mark.parametrize(("k", "value"), [(1, 2.695503), (13, 3.906791), (14, 4.207203), (15, 3.753573)])
+@pytest.mark.parametrize(("k", "value"), full([(1, 2.695503), (13, 3.906791), (14, 4.207203), (15, 3.753573)]))
 def test_the_end_has_the_minimum_norm(k, value):
     problem = fitting(k)
     sol = rf.solve(problem, rf.DecayLimit(), t1=30.0)
@@ -86,7 +91,7 @@ def test_outputs_stay_the_norm_falls_and_accounts_for_the_motion(k):
 
 
 # Predicted times of the jumps, regularised.md.
-@pytest.mark.parametrize(("k", "tau"), [(3, 0.1045618), (13, 0.9536364), (15, 0.0463849), (24, 1.4806574)])
+@pytest.mark.parametrize(("k", "tau"), full([(24, 1.4806574), (3, 0.1045618), (13, 0.9536364), (15, 0.0463849)]))
 def test_a_network_that_does_not_fit_jumps_at_the_predicted_time(k, tau):
     problem = misfitting(k)
     sol = rf.solve(problem, rf.DecayLimit(), t1=1.01 * tau)
