@@ -45,11 +45,6 @@ def solve(
         raise TypeError(f"`method` must be rf.Flow(...) or rf.Descent(step=...), got {shown(method)}{way_out}")
     if isinstance(method, Flow) and method.events == "stepped":
         method = SteppedFlow(method.rtol)
-    if isinstance(method, Descent) and method.step * problem.decay >= 1.0:
-        raise ValueError(
-            f"`step` times `decay` must be below 1, got {method.step:g} * {problem.decay:g}: weights would change sign "
-            "at every iteration; take a smaller `step`."
-        )
     if isinstance(method, DecayLimit):
         _fits_the_limit(problem)
     end = end_clock(problem, t1, log_t1, method)
@@ -96,6 +91,11 @@ def whole_runs() -> Iterator[None]:
 def end_clock(problem: Problem, t1: float | None, log_t1: float | None, method: Method | None = None) -> float:
     """The clock value at which to stop, from t1 or log_t1."""
     clock = clock_for(problem, method)
+    if isinstance(method, Descent) and method.step * problem.decay >= 1.0:
+        raise ValueError(
+            f"`step` times `decay` must be below 1, got {method.step:g} * {problem.decay:g}: weights would change sign "
+            "at every iteration; take a smaller `step`."
+        )
     if t1 is not None and log_t1 is not None:
         raise ValueError(f"Give `t1` or `log_t1`, not both, got t1 = {t1} and log_t1 = {log_t1}.")
     if t1 is not None:

@@ -212,6 +212,18 @@ def test_a_replayed_moment_is_that_of_a_run_which_ends_there():
     np.testing.assert_allclose(long.outputs_at(2.3), short.end.outputs[0], atol=1e-9)
 
 
+def test_a_second_run_confirms_the_first_and_the_record_is_consistent():
+    sol = rf.solve(drawn(9, decay=0.1), rf.Flow(rtol=1e-8), t1=6.0)
+    assert rf.confirm(sol)
+    assert all(claim.ok for claim in rf.observe.consistency(sol))
+
+
+def test_theorems_about_the_plain_loss_do_not_apply():
+    sol = rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(12, 2, -6.0, seed=0), decay=0.01), t1=30.0)
+    report = rf.check("boursier2022.theorem1", sol)
+    assert not report.applies and any(h.text == "no weight decay" for h in report.hypotheses)
+
+
 def test_a_saved_run_keeps_its_decay(tmp_path):
     problem = drawn(3, decay=0.1, balanced=False)
     sol = rf.solve(problem, rf.Flow(rtol=1e-8), t1=6.0)
@@ -242,3 +254,20 @@ def test_a_step_that_turns_all_weights_round_is_refused():
 def test_the_limit_of_vanishing_scale_refuses_decay():
     with pytest.raises(ValueError, match=r"`rf\.limit` needs `decay=0`, got 0\.1"):
         rf.limit(drawn(0, decay=0.1))
+
+
+@pytest.mark.parametrize("log_scale", [-30.0, -300.0])
+def test_fast_forwarded_descent_with_decay_is_the_stepped_one(log_scale):
+    problem = rf.Problem(rf.data.two_points(), rf.init.balanced(12, 2, log_scale, seed=0), decay=0.05)
+    t1 = -4.0 * log_scale
+    fast, slow = (rf.solve(problem, rf.Descent(step=0.02, fast_forward=way), t1=t1) for way in (True, False))
+    assert fast.stats.regimes["jumped"] > 0.5 * fast.stats.steps
+    t = np.linspace(0.0, t1, 9)
+    np.testing.assert_allclose(fast.outputs_at(t), slow.outputs_at(t), rtol=1e-8, atol=1e-12)
+    np.testing.assert_array_equal(fast.events.neuron, slow.events.neuron)
+    np.testing.assert_allclose(fast.events.t, slow.events.t)
+    sizes = [
+        sol.end.log_scale[0] + np.log(np.hypot(sol.end.a[0], np.linalg.norm(sol.end.w[0], axis=1)))
+        for sol in (fast, slow)
+    ]
+    np.testing.assert_allclose(*sizes, rtol=1e-9)

@@ -239,7 +239,7 @@ def arrive(task, st, run, work, leap):
             leap.u0[i, j] = leap.u1[i, j]
             leap.v0[i, j] = leap.v1[i, j]
     below = EARLY * SMALL * felt(task, work.g) / task.reach
-    if task.decay > 0.0:
+    if task.decay > 0.0 and task.first == 1:
         at_rest = kd.resting(task, st, work.D)
     else:
         at_rest = resting_large(task, st, work.D, below) != NOTHING
@@ -255,9 +255,9 @@ def arrive(task, st, run, work, leap):
 def begin_jump(task, st, run, work, jump):
     """Begins a jump where the forces are constant; True when leaps may be possible instead.
 
-    With decay there are no jumps: neurons that are not small rest only where decay and forces balance.
+    With decay and the first layer alone there are no jumps.
     """
-    if task.decay > 0.0:
+    if task.decay > 0.0 and task.first == 1:
         return True
     below = EARLY * SMALL * felt(task, work.g) / task.reach
     rest = resting_large(task, st, work.D, below)

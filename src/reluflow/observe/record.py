@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim
+from reluflow.methods import DecayLimit
 from reluflow.observe._view import View, log_abs
 from reluflow.observe._witness import EPS, Witness, direction_tolerance
 
@@ -117,6 +118,8 @@ def _motion(sol) -> Claim:
     """
     text = "the motion is that of the equations: |w_j' - a_j D_j| over |w_j| and the fastest rate"
     descent = hasattr(sol.method, "step")
+    if isinstance(sol.method, DecayLimit):
+        return Claim(text, np.nan, "=", 0.0, note="the slow motion along fitted networks has equations of its own")
     if descent and (sol.method.batch or sol.problem.data.n) < sol.problem.data.n:
         return Claim(text, np.nan, "=", 0.0, note="batches are drawn at random")
     worst, slack_then, where = -np.inf, 0.0, None
