@@ -187,7 +187,7 @@ def test_every_public_constructor_is_reachable():
         if inspect.isfunction(make) and "Data" == str(make.__annotations__.get("return")):
             assert name in kinds
     assert {"balanced", "gaussian", "fixed_output", "arrays"} <= set(_schema.tables()["init"].kinds)
-    assert set(_schema.tables()["method"].kinds) == {"flow", "stepped_flow", "descent"}
+    assert set(_schema.tables()["method"].kinds) == {"flow", "stepped_flow", "decay_limit", "descent"}
 
 
 # Round trips: experiment -> run -> saved -> experiment -> identical bits ----------------------------------------------

@@ -18,6 +18,7 @@ _NAMES = {
     "LeakyReLU": "problem",
     "Flow": "methods",
     "SteppedFlow": "methods",
+    "DecayLimit": "methods",
     "Descent": "methods",
     "compare": "compare",
     "limit": "limit",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from reluflow.init import Params as Params
     from reluflow.limit import limit as limit
     from reluflow.many import solve_many as solve_many
+    from reluflow.methods import DecayLimit as DecayLimit
     from reluflow.methods import Descent as Descent
     from reluflow.methods import Flow as Flow
     from reluflow.methods import Limits as Limits

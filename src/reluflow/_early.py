@@ -115,7 +115,9 @@ def at_scale(problem: Problem, log_scale: float) -> Problem:
     init = problem.init
     own = init.log_scales[0]
     moved = Params(init.w, init.a, log_scale=log_scale + own - np.max(own))
-    return Problem(problem.data, moved, problem.loss, problem.reduction, problem.activation, problem.train)
+    return Problem(
+        problem.data, moved, problem.loss, problem.reduction, problem.activation, problem.train, problem.decay
+    )
 
 
 class Frozen:

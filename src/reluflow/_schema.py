@@ -31,6 +31,7 @@ NOTES = {
     "batch": "rows at a time; left out, all of them",
     "centre": 'true: minus the mean of these rows; "train": minus that of the training images',
     "d": "columns of x",
+    "decay": "weight decay: adds (decay / 2) |theta|^2 to the loss; left out, 0",
     "delimiter": "cell separator",
     "delta": "radians",
     "depth": "number of layers of the target neuron",
@@ -198,6 +199,7 @@ def tables() -> dict[str, Table]:
     methods: dict[str | None, Kind] = {
         "flow": _kind(rf.Flow, "rf.Flow"),
         "stepped_flow": _kind(rf.SteppedFlow, "rf.SteppedFlow"),
+        "decay_limit": _kind(rf.DecayLimit, "rf.DecayLimit"),
         "descent": _kind(rf.Descent, "rf.Descent"),
     }
     of_problem = {"activation": Table("problem.activation", activations, "relu")}

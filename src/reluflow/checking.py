@@ -151,7 +151,14 @@ def check(name: str | Callable, subject=None, *, form: str | None = None, **opti
     with whole_runs(), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         report = module.check(*arguments, **options)
         record = _record(arguments[0]) if arguments else ()
-    return replace(report, title=report.title or _title(module), record=record)
+    hypotheses = [*_plain_loss(arguments[0] if arguments else None), *report.hypotheses]
+    return replace(report, title=report.title or _title(module), record=record, hypotheses=hypotheses)
+
+
+def _plain_loss(subject) -> list[Claim]:
+    """What every result of a paper assumes of a problem or run: no weight decay. Listed only where that fails."""
+    decay = getattr(getattr(subject, "problem", subject), "decay", 0.0)
+    return [Claim("no weight decay", decay, "=", 0.0)] if decay else []
 
 
 def checker(name: str = "", *, needs: str = "solution") -> Callable[[Callable], Callable]:

@@ -1,4 +1,4 @@
-"""The internal clock of a run: t for the square loss, log(1 + t) for exponential tails, iterations for descent."""
+"""The internal clock of a run: t, log(1 + t) for exponential tails without decay, iterations for descent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.engine.pack import Units, units_of
-from reluflow.methods import Descent, Method, SteppedFlow
+from reluflow.methods import DecayLimit, Descent, Method, SteppedFlow
 from reluflow.problem import Problem
 
 
@@ -74,6 +74,8 @@ def clock_for(problem: Problem, method: Method | None, units: Units | None = Non
     """The clock of a run of `problem` by `method`."""
     if isinstance(method, Descent):
         return Iterations(method)
+    if isinstance(method, DecayLimit):
+        return Plain()
     if units is None:
         units = Units() if isinstance(method, SteppedFlow) else units_of(problem)
-    return Logarithmic(units) if problem.tailed else Plain(units)
+    return Logarithmic(units) if problem.endless else Plain(units)

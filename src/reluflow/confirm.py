@@ -150,7 +150,7 @@ def _again(sol: Solution, limits: Limits, progress: Callable[[Progress], None] |
     """The second run, until the end of the first."""
     problem, method = sol.problem, Flow(max(LEAST, sol.stats.rtol / FINER))
     clock = clock_for(problem, method)
-    end = float(clock.of_log(sol.log_t_end) if problem.tailed else clock.of(sol.t_end))
+    end = float(clock.of_log(sol.log_t_end) if problem.endless else clock.of(sol.t_end))
     regime = "coupled" if _regime(sol) == "windows" and problem.activation.slope != 1.0 else "windows"
     with loop.stops() as stop:
         run = loop.run(driver_for(problem, method, end, regime=regime), Save(), limits, progress, stop)
@@ -206,7 +206,7 @@ def _outputs(sol: Solution, other: Solution, log_end: float) -> float:
     clock = np.union1d(marks[rows], np.linspace(0.0, marks[-1], even))
     t, log_t = sol.clock.times(clock)
     within = log_t <= log_end
-    there = other.clock.of_log(log_t[within]) if sol.problem.tailed else other.clock.of(t[within])
+    there = other.clock.of_log(log_t[within]) if sol.problem.endless else other.clock.of(t[within])
     # Conversion may exceed the end by one rounding, and a run that converged is constant from its end on.
     there = np.minimum(there, other.end.clock[0])
     f, g = sol.moments(clock=clock[within]).outputs, other.moments(clock=there).outputs

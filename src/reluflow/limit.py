@@ -98,6 +98,11 @@ def limit(problem: Problem, *, follow: bool = True, log_scales: Scales = (-1e4, 
         raise ValueError(
             '`rf.limit` needs `train="both"`, got "first": with fixed output weights nothing waits for log(1/scale).'
         )
+    if problem.decay > 0.0:
+        raise ValueError(
+            f"`rf.limit` needs `decay=0`, got {problem.decay:g}: with decay the saddles are left at rates |D| - decay, "
+            "which it does not follow; solve at a small `log_scale` instead."
+        )
     two = as_finite("log_scales", log_scales, ndim=1, hint="give two, e.g. (-1e4, -2e4)")
     if two.shape != (2,) or not two[1] < two[0] <= -100.0:
         raise ValueError(f"`log_scales` must be two, falling and <= -100, got {two.tolist()}: try (-1e4, -2e4).")

@@ -56,6 +56,21 @@ class SteppedFlow:
 
 @by_name
 @dataclass(frozen=True)
+class DecayLimit:
+    """What weight decay does to a fitted network in the limit decay -> 0; time is tau = decay t.
+
+    The problem, given without decay, is fitted by the flow first: that network is the start, tau = 0. From there on the
+    weights move along the networks with the same outputs towards smaller norm (`drive.slow`). Square loss only.
+    """
+
+    rtol: float = 1e-8
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rtol", _rtol(self.rtol, "1e-8 suits most uses"))
+
+
+@by_name
+@dataclass(frozen=True)
 class Descent:
     """Plain gradient descent with a fixed `step`; iteration k is at t = k step.
 
@@ -100,7 +115,7 @@ class Descent:
         return np.where(np.abs(ratio - near) <= 1e-12 * np.maximum(1.0, near), near, np.floor(ratio))
 
 
-Method = Flow | SteppedFlow | Descent
+Method = Flow | SteppedFlow | DecayLimit | Descent
 
 
 def as_bytes(memory: str) -> int:

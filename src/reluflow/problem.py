@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -72,6 +72,9 @@ class Problem:
     `loss` is "square" (1/2)(f-y)^2, "logistic" log(1+e^-yf), "logistic2" twice that, "exponential" e^-yf, or any other
     row of `reluflow.losses`; `reduction` is the "mean" or the "sum" over the data; `activation` is `rf.ReLU()`,
     `rf.LeakyReLU(slope)`, "relu" or "linear"; `train` is "both" layers or the "first" alone.
+
+    `decay` > 0 adds (decay / 2) |theta|^2 to what is minimised, theta being the weights that are trained; `loss` and
+    `log_loss` of a run stay those of the data.
     """
 
     data: Data
@@ -80,6 +83,8 @@ class Problem:
     reduction: str = "mean"
     activation: Activation = field(default_factory=ReLU)
     train: str = "both"
+    # Left out it is 0; None leaves the keys of experiments as they were without it.
+    decay: float = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, Data):
@@ -92,6 +97,14 @@ class Problem:
         one_of("loss", self.loss, LOSSES)
         one_of("reduction", self.reduction, ("mean", "sum"))
         one_of("train", self.train, ("both", "first"))
+        decay = number(
+            "decay",
+            0.0 if self.decay is None else self.decay,
+            rule="finite and >= 0",
+            ok=lambda v: 0.0 <= v < np.inf,
+            hint="it multiplies |theta|^2 / 2; 1e-3 is a usual value",
+        )
+        object.__setattr__(self, "decay", decay)
         if self.init.dim != self.data.d:
             raise ValueError(
                 f"`init` must have the data's dimension, got {self.init.dim} for d = {self.data.d}: use `dim=data.d`."
@@ -109,6 +122,28 @@ class Problem:
                     "there events happen at times of the order of the scale itself."
                 )
 
+    def with_rates(self, w: float = 1.0, a: float = 1.0) -> Problem:
+        """The problem whose flow (and descent) is this one's with the layers learning at rates `w` and `a`.
+
+        w_j' = rate_w a_j D_j, a_j' = rate_a <D_j, w_j> is the plain flow of inputs times sqrt(rate_w rate_a), weights
+        w_j / sqrt(rate_w) and a_j / sqrt(rate_a): outputs are the same, weights are read off in these units. With
+        `train="first"` only `w` counts. With decay the two rates must be equal: each layer would decay at its own.
+        """
+        rates = {"w": w, "a": a if self.train == "both" else 1.0}
+        for name, value in rates.items():
+            hint = 'to leave the output weights where they are use `train="first"`'
+            rates[name] = number(name, value, rule="positive and finite", ok=lambda v: 0.0 < v < np.inf, hint=hint)
+        w, a = rates["w"], rates["a"]
+        if self.decay > 0.0 and self.train == "both" and w != a:
+            raise ValueError(
+                f"`with_rates` needs equal rates when `decay` > 0, got {w:g} and {a:g}: the layers would decay at "
+                "different rates, which is not supported."
+            )
+        data = Data(self.data.x * np.sqrt(w * a), self.data.y, name=self.data.name)
+        log_w, log_a = self.init.log_scales
+        init = Params(self.init.w, self.init.a, log_scale=log_w - 0.5 * np.log(w), log_scale_a=log_a - 0.5 * np.log(a))
+        return replace(self, data=data, init=init, decay=self.decay * w)
+
     @property
     def weight(self) -> float:
         """What multiplies each datum's loss: 1/n for the mean, 1 for the sum."""
@@ -119,7 +154,13 @@ class Problem:
         """Whether the loss reaches its minimum only at infinity."""
         return LOSSES[self.loss].tailed
 
+    @property
+    def endless(self) -> bool:
+        """Whether the flow goes on for ever: an exponential tail without decay. Its clock is then log(1 + t)."""
+        return self.tailed and self.decay == 0.0
+
     def __repr__(self) -> str:
         slope = "" if self.activation.slope == 0 else f", slope={self.activation.slope:g}"
         first = "" if self.train == "both" else ", train=first"
-        return f"Problem({self.data!r}, {self.init!r}, {self.reduction} {self.loss}{slope}{first})"
+        decay = "" if self.decay == 0 else f", decay={self.decay:g}"
+        return f"Problem({self.data!r}, {self.init!r}, {self.reduction} {self.loss}{slope}{first}{decay})"

@@ -19,7 +19,7 @@ from reluflow.drive.loop import Driver, Run
 from reluflow.drive.recorder import Costs, States
 from reluflow.events import Events
 from reluflow.init import LOG_MIN, Params
-from reluflow.methods import Descent, Flow, Method
+from reluflow.methods import DecayLimit, Descent, Flow, Method
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.replay import Moments, Replay
@@ -48,7 +48,7 @@ class Stats:
     fields: int
     seconds: float
     rtol: float
-    energy_error: float  # |L(0) - L(t) - int |grad L|^2| / L(0)
+    energy_error: float  # |L(0) - L(t) - int |grad L|^2| / L(0), L with (decay / 2) |theta|^2
     nearest_bifurcation: float  # smallest normalised distance of any decision on a surface from changing
     nearest_place: tuple[float, int, int] | None = None  # its log t, neuron and datum (-1: the sign of a_j)
     regimes: dict = field(default_factory=dict)
@@ -370,6 +370,14 @@ def _place(costs: Costs, clock: Clock, driver: Driver) -> tuple[float, int, int]
     return float(clock.times(at)[1]), neuron, int(driver.coords.kept[data[0]]) if len(data) else -1
 
 
+def penalty(problem: Problem, decay: float, q: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """(decay / 2) |theta|^2 of states e^c (q, b), one number a row."""
+    if decay == 0.0:
+        return np.zeros(len(c))
+    size = np.sum(q * q, axis=-1) + (b * b if problem.train == "both" else 0.0)
+    return 0.5 * decay * np.sum(np.exp(2.0 * c) * size, axis=-1)
+
+
 def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = None) -> Solution:
     """The Solution of a run that has ended; `times` are those its frames were asked for."""
     driver, tape, outcome, seconds, costs = run
@@ -379,7 +387,10 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
     replay = Replay(driver, clock, checkpoints, resume)
     seen = len(events) if costs.seen is None else costs.seen
     with np.errstate(over="ignore"):  # the loss of a run that overflowed
-        first, last = np.exp(replay.look(checkpoints.rows([0, -1]))[1]).tolist()
+        ends = checkpoints.rows([0, -1])
+        # Along fitted networks it is |theta|^2 / 2 that falls, by the integral of |theta'|^2.
+        decay = 1.0 if isinstance(method, DecayLimit) else problem.decay
+        first, last = (np.exp(replay.look(ends)[1]) + penalty(problem, decay, *replay.split(ends.y))).tolist()
     spent = first - last - float(driver.energy(checkpoints.y[-1]))
     stats = Stats(
         steps=costs.steps,

@@ -12,7 +12,8 @@ from reluflow._checks import by_name, number, shown
 from reluflow.clock import clock_for
 from reluflow.drive import driver_for, loop
 from reluflow.drive.loop import Progress
-from reluflow.methods import Descent, Flow, Limits, Method, Save, SteppedFlow
+from reluflow.losses import LOSSES
+from reluflow.methods import DecayLimit, Descent, Flow, Limits, Method, Save, SteppedFlow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.problem import Problem
 from reluflow.solution import Solution, recorded, stop_text
@@ -44,6 +45,8 @@ def solve(
         raise TypeError(f"`method` must be rf.Flow(...) or rf.Descent(step=...), got {shown(method)}{way_out}")
     if isinstance(method, Flow) and method.events == "stepped":
         method = SteppedFlow(method.rtol)
+    if isinstance(method, DecayLimit):
+        _fits_the_limit(problem)
     end = end_clock(problem, t1, log_t1, method)
     # t1 determines the iterations of a descent, so only limits given by the caller bound them.
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
@@ -57,6 +60,19 @@ def solve(
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
         raise SolveError(sol, stop_text(sol))
     return sol
+
+
+def _fits_the_limit(problem: Problem) -> None:
+    """Refuses what `rf.DecayLimit` does not cover."""
+    if not LOSSES[problem.loss].quadratic:
+        raise ValueError(
+            f'`rf.DecayLimit` needs `loss="square"`, got "{problem.loss}": losses with an exponential tail are never '
+            "fitted, and decay then settles at margins near log(1/decay); solve with a small `decay`."
+        )
+    if problem.decay > 0.0:
+        raise ValueError(
+            f"`rf.DecayLimit` needs `decay=0`, got {problem.decay:g}: it is the limit decay -> 0, in tau = decay t."
+        )
 
 
 _whole_runs: ContextVar[bool] = ContextVar("whole_runs", default=False)
@@ -75,6 +91,11 @@ def whole_runs() -> Iterator[None]:
 def end_clock(problem: Problem, t1: float | None, log_t1: float | None, method: Method | None = None) -> float:
     """The clock value at which to stop, from t1 or log_t1."""
     clock = clock_for(problem, method)
+    if isinstance(method, Descent) and method.step * problem.decay >= 1.0:
+        raise ValueError(
+            f"`step` times `decay` must be below 1, got {method.step:g} * {problem.decay:g}: weights would change sign "
+            "at every iteration; take a smaller `step`."
+        )
     if t1 is not None and log_t1 is not None:
         raise ValueError(f"Give `t1` or `log_t1`, not both, got t1 = {t1} and log_t1 = {log_t1}.")
     if t1 is not None:
@@ -97,7 +118,7 @@ def end_clock(problem: Problem, t1: float | None, log_t1: float | None, method: 
                     "whole numbers; try `rf.Flow()`."
                 )
             return _some(method, np.exp(log_t1), float(clock.of_log(log_t1)))
-        if problem.tailed:
+        if problem.endless:
             return float(clock.of_log(log_t1))
         if log_t1 > 700:
             raise ValueError(
@@ -105,10 +126,10 @@ def end_clock(problem: Problem, t1: float | None, log_t1: float | None, method: 
                 "rounding, so omit both `t1` and `log_t1` to run until convergence."
             )
         return float(clock.of_log(log_t1))
-    if problem.tailed:
+    if problem.endless:
         raise ValueError(
             f"`t1` must be given for the {problem.loss} loss, got None: its exponential tail never converges. "
-            "Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100."
+            "Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100; with `decay` > 0 it converges."
         )
     if isinstance(method, SteppedFlow):
         raise ValueError(

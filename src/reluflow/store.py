@@ -39,7 +39,7 @@ from reluflow.drive.recorder import States
 from reluflow.engine.layout import parts
 from reluflow.engine.pack import Units
 from reluflow.events import KINDS, Events
-from reluflow.methods import Descent, Flow, Method, SteppedFlow
+from reluflow.methods import DecayLimit, Descent, Flow, Method, SteppedFlow
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.replay import Replay
@@ -51,7 +51,12 @@ if TYPE_CHECKING:
     from reluflow.solution import Solution, Stats
 
 FORMAT = 1
-KIND_OF: dict[type, str] = {Flow: "flow", SteppedFlow: "stepped_flow", Descent: "descent"}
+KIND_OF: dict[type, str] = {
+    Flow: "flow",
+    SteppedFlow: "stepped_flow",
+    DecayLimit: "decay_limit",
+    Descent: "descent",
+}
 CHUNK = 2**25  # bytes
 
 
@@ -206,6 +211,7 @@ def _parts(sol: Solution) -> tuple[dict, dict]:
             "loss": problem.loss,
             "reduction": problem.reduction,
             "train": problem.train,
+            "decay": problem.decay,
             "slope": problem.activation.slope,
             "at_zero": problem.activation.at_zero,
             "data": problem.data.name,
@@ -455,6 +461,7 @@ def _read_1(path: Path, attributes: dict) -> Solution:
             reduction=about["reduction"],
             activation=activation_of(about["slope"], about["at_zero"]),
             train=about["train"],
+            decay=about.get("decay", 0.0),
         )
         table, told = _schema.tables()["method"], attributes["method"]
         if told.get("events") == "stepped":  # as version 0.1 wrote it

@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 ENGINE = ("engine/*", "drive/*", *(f"{n}.py" for n in "methods solve limit solution events phases store".split()))
-COMPILER = ("engine/_jit.py", "engine/_parts.py")  # of no use to plain Python: tests/engine/test_jit.py
+# Of no use to plain Python (tests/engine/test_jit.py), and plain Python anyway (tests/decay/test_decay_limit.py).
+COMPILER = ("engine/_jit.py", "engine/_parts.py", "drive/slow.py")
 SOURCE = Path(__file__).parents[2] / "src" / "reluflow"
 
 if __name__ == "__main__":
@@ -135,6 +136,47 @@ def windows(*draw):
         return solved(spread(*draw), rf.Flow(rtol=1e-4), 60.0 if draw[-1] == -30.0 else 6.0)
     finally:
         flow.REGIME = None
+
+
+@several(
+    square=("square", "both", rf.init.balanced, -1.0),
+    logistic=("logistic", "both", rf.init.gaussian, -1.0),
+    first=("square", "first", rf.init.fixed_output, -1.0),
+    jumps=("square", "both", rf.init.balanced, -30.0),
+)
+def with_decay(loss, train, make, log_scale):
+    problem = spread(2, loss, 0.0, make, 5, log_scale)
+    problem = rf.Problem(problem.data, problem.init, loss=loss, train=train, decay=0.05)
+    return solved(problem, None, 120.0 if log_scale == -30.0 else 8.0)
+
+
+@case
+def with_decay_in_windows():
+    flow.BLAS_ABOVE, kept = 0, flow.BLAS_ABOVE
+    try:
+        problem = spread(1, "square", 0.0, rf.init.gaussian)
+        return solved(rf.Problem(problem.data, problem.init, decay=0.05), rf.Flow(rtol=1e-4), 6.0)
+    finally:
+        flow.BLAS_ABOVE = kept
+
+
+@case
+def with_decay_until_rest():
+    problem = rf.Problem(rf.Data([[1.0, 0.0]], [1.0]), rf.Params([[0.9, 0.1], [-1.0, 0.0]], [0.8, 0.5]), decay=0.3)
+    return solved(problem)
+
+
+@several(both=("both",), first=("first",))
+def descent_with_decay(train):
+    problem = rf.Problem(rf.Data([[1.0, 0.2]], [1.0]), rf.Params([[0.9, 0.1], [-1.0, 0.0]], [0.8, 0.5]), train=train,
+                         decay=0.3)  # fmt: skip
+    return solved(problem, rf.Descent(step=0.1), 40.0)
+
+
+@several(both=("both",), first=("first",))
+def stepped_with_decay(train):
+    problem = rf.Problem(rf.Data([[1.0, 0.2]], [1.0]), rf.Params([[0.9, 0.1]], [0.8]), train=train, decay=0.3)
+    return solved(problem, rf.SteppedFlow(rtol=1e-4), 2.0)
 
 
 @several(wide=("square", -40.0, -38.5, 0.0), near=("square", -14.0, -14.0, 0.0))

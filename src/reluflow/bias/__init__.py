@@ -11,6 +11,7 @@ from reluflow._lazy import lazily
 
 _NAMES = {
     "min_norm": "min_norm",
+    "optimal": "optimal",
     "max_margin": "max_margin",
     "kernel": "kernel",
     "lazy_rich": "kernel",
@@ -35,5 +36,6 @@ if TYPE_CHECKING:
     from reluflow.bias.landscape import saddles as saddles
     from reluflow.bias.max_margin import max_margin as max_margin
     from reluflow.bias.min_norm import min_norm as min_norm
+    from reluflow.bias.optimal import optimal as optimal
     from reluflow.bias.patterns import patterns as patterns
     from reluflow.bias.report import report as report

@@ -140,6 +140,10 @@ def around(state: State, log_t: float, samples: int | None) -> Landscape:
         raise ValueError(
             '`rf.bias.landscape` needs `train="both"`, got "first": with fixed output weights 0 is no saddle.'
         )
+    if problem.decay > 0.0:
+        raise ValueError(
+            f"`rf.bias.landscape` needs `decay=0`, got {problem.decay:g}: for a run with decay use `rf.bias.optimal`."
+        )
     w, a = state.weights
     size = np.abs(a) * np.linalg.norm(w, axis=1)
     active = np.flatnonzero(size > SMALL * np.max(size)) if _matters(state) else np.zeros(0, int)

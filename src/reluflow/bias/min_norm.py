@@ -9,15 +9,19 @@ Half of it is the variation norm of the function (the F1 norm, with |w| |a| summ
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import overload
 
 import numpy as np
 
+from reluflow._checks import number, one_of
 from reluflow.bias import _programme, _recover, _sandwich
 from reluflow.bias._input import activation_of, as_data, cone_of, directions_of, outputs
 from reluflow.bias._programme import Cone, Found, NoSolution
 from reluflow.bias.patterns import MOST, Patterns, patterns
+from reluflow.bias.regularised import Penalty, Regularised, regularised
 from reluflow.data.core import Data
 from reluflow.init import Params
+from reluflow.losses import LOSSES
 
 ALL_AT_ONCE = 60  # patterns up to which every block is in the first programme
 
@@ -103,6 +107,22 @@ class MinNorm:
     __repr__ = __str__
 
 
+@overload
+def min_norm(
+    data,
+    *,
+    decay: float,
+    loss: str | None = None,
+    reduction: str | None = None,
+    activation=None,
+    network=None,
+    patterns="auto",
+    most: int = MOST,
+    samples: int = 4000,
+    seconds: float = 30.0,
+    seed: int = 0,
+) -> Regularised: ...
+@overload
 def min_norm(
     data,
     *,
@@ -113,8 +133,27 @@ def min_norm(
     samples: int = 4000,
     seconds: float = 30.0,
     seed: int = 0,
-) -> MinNorm:
+) -> MinNorm: ...
+
+
+def min_norm(
+    data,
+    *,
+    activation=None,
+    network=None,
+    patterns="auto",
+    most: int = MOST,
+    samples: int = 4000,
+    seconds: float = 30.0,
+    seed: int = 0,
+    decay: float | None = None,
+    loss: str | None = None,
+    reduction: str | None = None,
+) -> MinNorm | Regularised:
     """The least |theta|^2 that fits `data` (or the data of a problem or run).
+
+    With `decay` > 0 the least L + (decay/2) |theta|^2 instead, over networks of any width: a `Regularised`. `loss` and
+    `reduction` are those of L, the problem's own or "square" and "mean" where left out.
 
     `patterns` is "auto", "exact" (all cells; an error if there are more than `most`), "sampled", or an array of
     bits (M, n) to restrict the programme to, which gives an upper bound. `network`, a `Params` or a run, adds its own
@@ -122,6 +161,9 @@ def min_norm(
     """
     subject, data = data, as_data(data, "rf.bias.min_norm")
     slope = activation_of(subject, activation).slope
+    if decay is not None:
+        return regularised(data, slope, _penalty(subject, decay, loss, reduction), network, patterns, most, samples,
+                           seconds, seed)  # fmt: skip
     cone, kept, basis = cone_of(data, slope, margin=False)
     if isinstance(patterns, str) and patterns == "auto" and slope == 0.0 and _orthogonal(cone):
         return _closed_form(data, cone, kept, basis)
@@ -140,6 +182,24 @@ def min_norm(
     }
     params = _params(v, sigma, basis)
     return MinNorm(data, params, value, lower, bounds, pats.exact, nu, pats, "cone programme", slope, residuals)
+
+
+def _penalty(subject, decay, loss, reduction) -> Penalty:
+    """The objective asked for, checked."""
+    problem = getattr(subject, "problem", subject)
+    decay = number(
+        "decay",
+        decay,
+        rule="positive and finite",
+        ok=lambda v: 0.0 < v < np.inf,
+        hint="leave it out for the minimum norm",
+    )
+    loss = one_of("loss", loss or getattr(problem, "loss", "square"), LOSSES)
+    reduction = one_of("reduction", reduction or getattr(problem, "reduction", "mean"), ("mean", "sum"))
+    y = as_data(subject, "rf.bias.min_norm").y
+    if LOSSES[loss].labels == "signs" and not np.all(np.abs(y) == 1.0):
+        raise ValueError(f"Labels must be +1 or -1 for the {loss} loss, got {y[np.abs(y) != 1.0][0]:g}.")
+    return Penalty(loss, 1.0 / len(y) if reduction == "mean" else 1.0, decay)
 
 
 def solve_cone(data, cone, kept, basis, network, how, most, samples, seconds, seed) -> tuple[Patterns, Found]:

@@ -10,6 +10,7 @@ from reluflow.bias.kernel import Kernel, kernel, moved
 from reluflow.bias.landscape import Landscape, saddles
 from reluflow.bias.max_margin import MaxMargin, max_margin
 from reluflow.bias.min_norm import MinNorm, min_norm
+from reluflow.bias.optimal import Optimality, optimal
 from reluflow.claim import Claim, _plain
 from reluflow.losses import LOSSES
 
@@ -32,6 +33,7 @@ class BiasReport:
     saddles: tuple[Landscape, ...]
     claims: tuple[Claim, ...]
     notes: tuple[str, ...]
+    optimality: Optimality | None = None  # of a run with decay
 
     @property
     def gap(self) -> float:
@@ -46,6 +48,10 @@ class BiasReport:
     def rows(self) -> list[tuple[str, str]]:
         """The table of quantities and values."""
         out = [("run", repr(self.sol)), ("|theta|^2 at the end", f"{self.squared_norm:.9g}")]
+        if (o := self.optimality) is not None:
+            out.append(("verdict", str(o)))
+            out.append(("objective", f"{o.objective:.9g} (optimum >= {o.lower:.9g}, gap {o.gap:.3g})"))
+            out.append(("dual ratio", f"{o.ratio:.9g}"))
         if (m := self.min_norm) is not None:
             sign = "" if m.exact else "<= "
             out.append(("minimum norm", f"{sign}{m.value:.9g} ({m.way}, {len(m.patterns)} patterns)"))
@@ -71,7 +77,7 @@ class BiasReport:
 
     def to_dict(self) -> dict:
         """Plain values for JSON."""
-        parts = {k: getattr(self, k) for k in ("min_norm", "max_margin", "kernel", "extremal")}
+        parts = {k: getattr(self, k) for k in ("min_norm", "max_margin", "kernel", "extremal", "optimality")}
         return _deep(
             {
                 "squared_norm": self.squared_norm,
@@ -114,9 +120,12 @@ def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
             notes.append(f"{what}: {error}")
             return None
 
-    norm = margin = None
+    norm = margin = verdict = None
+    decays = problem.decay > 0.0
     fits = LOSSES[problem.loss].quadratic  # only then does a loss of 0 mean that the labels are fitted
-    if problem.tailed:
+    if decays:
+        verdict = tried("verdict", lambda: optimal(sol))
+    elif problem.tailed:
         margin = tried("maximum margin", lambda: max_margin(sol, seconds=seconds))
     elif fits:
         norm = tried("minimum norm", lambda: min_norm(sol, network=sol, seconds=seconds))
@@ -127,7 +136,7 @@ def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
     directions = tried("early directions", lambda: extremal(sol, samples=samples))
     if directions is not None and directions.note:
         notes.append(directions.note)
-    visited = tried("saddles", lambda: saddles(sol)) or ()
+    visited = (tried("saddles", lambda: saddles(sol)) or ()) if not decays else ()
     size = norm_of(sol.final)
     return BiasReport(
         sol=sol,
@@ -139,14 +148,18 @@ def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
         kernel_moved=float("nan") if kern is None else moved(kern, sol.final),
         extremal=directions,
         saddles=visited,
-        claims=tuple(_claims(sol, size, norm, margin)),
+        claims=tuple(_claims(sol, size, norm, margin, verdict)),
         notes=tuple(notes),
+        optimality=verdict,
     )
 
 
-def _claims(sol, size: float, norm, margin) -> list[Claim]:
+def _claims(sol, size: float, norm, margin, verdict) -> list[Claim]:
     """Weak duality at the run's own outputs: |theta|^2 >= 2 <nu, f> for every network, fitted or not."""
     claims = []
+    if verdict is not None and verdict.certified:
+        slack = ROUNDING * abs(verdict.objective)
+        claims.append(Claim("objective of the run over its dual bound", verdict.objective, ">=", verdict.lower, slack))
     if norm is not None and norm.exact:
         f = sol.outputs[-1]
         below = 2.0 * float(norm.nu @ f) / (1.0 + norm.residuals.get("dual", 0.0))

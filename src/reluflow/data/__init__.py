@@ -13,6 +13,7 @@ from reluflow.data.generators import (
     orthonormal,
     random_points,
 )
+from reluflow.data.noise import Noisy, add_noise, flip_labels
 from reluflow.data.report import Assumption, Description
 from reluflow.data.teachers import teacher, teacher_weights
 from reluflow.data.toys import five_points, toy_plane, two_angles, two_points
@@ -21,7 +22,10 @@ __all__ = [
     "Assumption",
     "Data",
     "Description",
+    "Noisy",
+    "add_noise",
     "five_points",
+    "flip_labels",
     "from_csv",
     "from_npz",
     "gaussian_mixture",

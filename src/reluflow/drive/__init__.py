@@ -8,9 +8,10 @@ from reluflow.drive.descent import NEVER
 from reluflow.drive.descent import Machine as DescentDriver
 from reluflow.drive.exact import Machine as ExactDriver
 from reluflow.drive.loop import Driver
+from reluflow.drive.slow import Machine as SlowDriver
 from reluflow.drive.stepped import Machine as SteppedDriver
 from reluflow.engine.pack import Units
-from reluflow.methods import Descent, Method, SteppedFlow
+from reluflow.methods import DecayLimit, Descent, Method, SteppedFlow
 from reluflow.problem import Problem
 
 
@@ -26,6 +27,8 @@ def driver_for(
     none, `units` those of a stored flow, `regime` that of an exact flow, "coupled" or "windows" (None: by size)."""
     if isinstance(method, Descent):
         return DescentDriver(problem, method, int(end) if np.isfinite(end) else NEVER)
+    if isinstance(method, DecayLimit):
+        return SlowDriver(problem, method, end, units)
     if isinstance(method, SteppedFlow):
         return SteppedDriver(problem, method.rtol, end)
     if rest is None:

@@ -1,6 +1,6 @@
 r"""Gradient descent: the driver that runs `engine.descent` in bursts and keeps what was asked for.
 
-    w_j += step a_j D_j,   a_j += step <w_j, D_j>   with the old values
+    w_j += step (a_j D_j - decay w_j),   a_j += step (<w_j, D_j> - decay a_j)   with the old values
     D_j = sum_i s'(<w_j, x_i>) g_i x_i,   g_i = -dL/df_i
 
 Iteration k is the state at t = k step. The clock of a run is k itself; a time between two iterations shows the earlier.
@@ -129,6 +129,7 @@ class Machine:
             batch=batch,
             products=products,
             reach=float(np.max(np.linalg.norm(x, axis=1))),
+            decay=problem.decay,
         )
         self.st = kd.Moving(
             q=np.ascontiguousarray(self.start.q.T, dtype=real),

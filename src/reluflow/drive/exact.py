@@ -67,7 +67,7 @@ class Machine:
         self.run.end, self.run.rtol, self.run.rest, self.run.nearest = end, rtol, rest, 1.0
         self.run.stride = 1
         self.run.passive = 0.5 * np.log(PASSIVE)
-        self.tailed = problem.tailed
+        self.tailed = problem.endless
         self.top = float(np.max(np.abs(self.pk.alpha), initial=1e-300))
         self.c_stop = 0.5 * np.log(ACTIVE)
         self.drifts = False  # whether the last horizon was that of drift

@@ -69,7 +69,7 @@ class Machine:
         self.m, self.r = self.start.q.shape
         self.big = self.n = self.pk.alpha.size
         self.size = self.m * (self.r + 2) + 1
-        self.loss, self.tailed = LOSSES[problem.loss], problem.tailed
+        self.loss, self.tailed = LOSSES[problem.loss], problem.endless
         y = np.concatenate([self.start.q.ravel(), self.start.b, self.start.c, [0.0]])
         self.row_bytes = 8 * (self.size + 2) + self.m * self.big
         self.end, self.rtol, self.first = end, rtol, 1
@@ -110,7 +110,7 @@ class Machine:
             self.coef += pk.slope * np.where(on, 0.0, push)
         D = self.coef @ pk.e
         q, b, c = self.split(y)
-        fac = np.exp(G + clock) if self.tailed else 1.0
+        fac = np.exp(G + clock) if self.tailed else np.exp(G)
         out = np.zeros(self.size)
         dq, db, dc = self.split(out)
         h = np.sum(D * q, axis=1)
@@ -124,7 +124,21 @@ class Machine:
             db[:], dc[:] = fac * h * (1.0 - b) * (1.0 + b), fac * b * h
             spent = np.sum(np.exp(2.0 * c) * (b * b * size + h * h))
         out[-1] = spent * fac * np.exp(G)
+        if pk.decay > 0.0:
+            self._add_decay(y, out)
         return End(out, on, fac * push)
+
+    def _add_decay(self, y: np.ndarray, rate: np.ndarray) -> None:
+        """What decay adds to the velocity: -decay (w, a), and |p - decay theta|^2 - |p|^2 to the energy."""
+        decay = self.pk.decay
+        q, _, c = self.split(y)
+        dq, _, dc = self.split(rate)
+        if self.pk.first:
+            rate[-1] -= decay * np.sum(q * (2.0 * dq - decay * q))
+            dq -= decay * q
+        else:
+            rate[-1] -= np.sum(np.exp(2.0 * c) * (4.0 * decay * dc - 2.0 * decay * decay))
+            dc -= decay
 
     # One step ---------------------------------------------------------------------------------------------------------
 
@@ -137,7 +151,7 @@ class Machine:
             stage = self._end(clock + NODES[i] * h, y + h * (np.array(COUPLING[i]) @ k[:i]))
             k[i] = stage.rate
             changed |= stage.on != first.on
-        return self._project(y + h * (WEIGHTS @ k)), h * (DIFFERENCE @ k), changed
+        return self._project(y + h * (WEIGHTS @ k), clock + h), h * (DIFFERENCE @ k), changed
 
     def step(self) -> bool | None:
         """Tries one step from the present state: True if it was kept, None if the step has nowhere left to shrink."""
@@ -187,12 +201,12 @@ class Machine:
         """1, as |q|^2 + b^2 = 2; for the first layer alone |w_j|, not less than at the start."""
         return np.maximum(np.linalg.norm(q, axis=1), self.first_size) if self.pk.first else 1.0
 
-    def _project(self, y: np.ndarray) -> np.ndarray:
-        """Back on |q|^2 + b^2 = 2 and, for unbalanced rows, on 2 e^{2c} (b^2 - 1) = a^2 - |w|^2."""
+    def _project(self, y: np.ndarray, clock: float) -> np.ndarray:
+        """Back on |q|^2 + b^2 = 2 and, for unbalanced rows, on 2 e^{2c} (b^2 - 1) = a^2 - |w|^2, which decays."""
         if self.pk.first:
             return y
         q, b, c = self.split(y)
-        s, log = self.start.delta_sign, self.start.delta_log
+        s, log = self.start.delta_sign, self.start.delta_log - 2.0 * self.pk.decay * clock
         defect = (b - 1.0) * (b + 1.0)
         odd = s != 0.0
         by_b = odd & (np.abs(defect) < 0.5)
@@ -321,6 +335,8 @@ def plain_pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
         loss=LOSSES[problem.loss].code,
         slope=float(problem.activation.slope),
         first=int(problem.train == "first"),
+        decay=problem.decay,
+        late=int(problem.endless),
     )
     return packed, Coordinates(basis, perp, kept, problem.data.n), start
 

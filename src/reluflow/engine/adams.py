@@ -1,6 +1,6 @@
 r"""Many iterations of descent at once: the sum of a smooth sequence by a polynomial through a few of its terms.
 
-An iteration adds d(k) = -eta grad L at theta(k), so that N of them add
+An iteration adds d(k) = -eta grad L at theta(k), decay included, so that N of them add
 
     theta(k + N) - theta(k) = sum_{n < N} d(k + n)
 
@@ -95,18 +95,18 @@ def leap_room(x: np.ndarray, m: int) -> Leap:
 def change(task, st, work, out):
     """One iteration's change of (q, b, energy) at the present state."""
     d, m = st.q.shape
-    D, h = work.D, work.h
+    D, h, fade = work.D, work.h, task.step * task.decay
     spent = 0.0
     for j in range(m):
         h[j] = 0.0
     for k in range(d):
         for j in range(m):
             h[j] += D[k, j] * st.q[k, j]
-            v = task.step * st.b[j] * D[k, j]
+            v = task.step * st.b[j] * D[k, j] - fade * st.q[k, j]
             out[k * m + j] = v
             spent += st.amp[j] * (v * v)
     for j in range(m):
-        v = task.step * h[j] if task.first == 0 else 0.0
+        v = task.step * h[j] - fade * st.b[j] if task.first == 0 else 0.0
         out[d * m + j] = v
         spent += st.amp[j] * (v * v)
     out[(d + 1) * m] = spent / task.step
@@ -175,7 +175,7 @@ def fastest(task, st, leap, work):
         for p in range(d):
             s += D[p, j] * D[p, j]
         pull = max(pull, s)
-    return (np.sqrt(total) if full else total) + np.sqrt(pull)
+    return (np.sqrt(total) if full else total) + np.sqrt(pull) + task.decay
 
 
 @inner

@@ -7,6 +7,9 @@ component of w along D, both layers trained:
 
 and w_k = w_0 + k eta a D when only the first layer moves. That is plain descent to rounding, its loss of balance and
 its changes of sign included. Neurons that are not small must rest; they are left where they are.
+
+Decay (both layers) multiplies an iteration by 1 - eta decay, with eta / (1 - eta decay) in place of eta: the path of a
+neuron and its events are those of that step, its size loses log(1 - eta decay) an iteration.
 """
 
 from typing import NamedTuple
@@ -94,6 +97,10 @@ def resting_large(task, st, D, below):
             dot += D[k, j] * q[k, j]
         moved = own * pull + (0.0 if first == 1 else dot * dot)
         size = norm if first == 1 else norm + own
+        if task.decay > 0.0:
+            moved = (dot - task.decay * b[j]) ** 2
+            for k in range(d):
+                moved += (b[j] * D[k, j] - task.decay * q[k, j]) ** 2
         if step * np.sqrt(moved) > RESTING * np.sqrt(size):
             share = np.sqrt(own * norm) if first == 1 else 0.5 * (norm + own)
             if st.amp[j] * share > below or step * np.sqrt(pull) > 0.5:
@@ -148,6 +155,12 @@ def passes(line, s, c, a, limit):
 
 
 @inner
+def fade(task):
+    """log(1 - eta decay): what decay adds to the logarithm of a neuron's size in an iteration."""
+    return np.log1p(-task.step * task.decay)
+
+
+@inner
 def settle(task, st, jump, j, now):
     """The closed form of neuron j from iteration `now` on, its next event, and when it becomes large."""
     n, d = task.x.shape
@@ -179,7 +192,8 @@ def settle(task, st, jump, j, now):
     for k in range(d):
         across[k, j] = st.q[k, j] - p * e[k, j]
     plus, minus = st.b[j] + p, st.b[j] - p
-    grow, shrink = np.log1p(task.step * pull), np.log1p(-task.step * pull)
+    step = task.step / (1.0 - task.step * task.decay) if task.decay > 0.0 else task.step
+    grow, shrink = np.log1p(step * pull), np.log1p(-step * pull)
     speed = task.step * st.b[j] * pull
     jump.plus[j], jump.minus[j], jump.grow[j], jump.shrink[j] = plus, minus, grow, shrink
     c = st.c0[j] + st.exponent[j] * LOG2
@@ -188,6 +202,9 @@ def settle(task, st, jump, j, now):
         jump.grow[j] = speed
         room = np.exp(top - np.log(abs(st.b[j]))) - np.sqrt(norm2)
         far = room / abs(speed)
+    elif task.decay > 0.0:
+        rate = grow + fade(task)
+        far = (0.5 * (top + 2.0 * LOG2) - c - np.log(abs(plus))) / rate if plus != 0.0 and rate > 0.0 else np.inf
     else:
         far = (0.5 * (top + 2.0 * LOG2) - c - np.log(abs(plus))) / grow if plus != 0.0 else np.inf
     if far < 4e18:
@@ -232,6 +249,13 @@ def moved_to(task, st, jump, j, now):
     q, e, across = jump.q, jump.along, jump.across
     d = q.size
     k = now - jump.base[j]
+    less = k * fade(task) if task.decay > 0.0 else 0.0
+    if jump.grow[j] == 0.0 and less < 0.0:
+        shift = int(np.rint(less / LOG2))
+        factor = np.exp(less - shift * LOG2)
+        for i in range(d):
+            q[i] = factor * st.q[i, j]
+        return factor * st.b[j], shift
     if k == 0 or jump.grow[j] == 0.0:
         for i in range(d):
             q[i] = st.q[i, j]
@@ -241,17 +265,19 @@ def moved_to(task, st, jump, j, now):
             q[i] = st.q[i, j] + k * jump.grow[j] * e[i, j]
         return st.b[j], 0
     plus, minus = jump.plus[j], jump.minus[j]
-    up, down = k * jump.grow[j], k * jump.shrink[j]
+    up, down = k * jump.grow[j] + less, k * jump.shrink[j] + less
     rest = 0.0
     for i in range(d):
         rest = max(rest, abs(across[i, j]))
-    most = -np.inf if rest == 0.0 else np.log(rest)
+    most = -np.inf if rest == 0.0 else np.log(rest) + less
     most = max(most, up + np.log(abs(plus))) if plus != 0.0 else most
     most = max(most, down + np.log(abs(minus))) if minus != 0.0 else most
     shift = 0 if abs(most) < 1.5 else int(np.rint(most / LOG2))
     plus *= np.exp(up - shift * LOG2)
     minus *= np.exp(down - shift * LOG2)
     rest = np.exp(-shift * LOG2) if shift == 0 or abs(shift) > 1000 else 2.0**-shift
+    if less < 0.0:
+        rest = np.exp(less - shift * LOG2)
     for i in range(d):
         q[i] = 0.5 * (plus - minus) * e[i, j] + (across[i, j] * rest if across[i, j] != 0.0 else 0.0)
     return 0.5 * (plus + minus), shift

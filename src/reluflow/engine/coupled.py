@@ -12,7 +12,7 @@ from reluflow.engine import implicit, surfaces
 from reluflow.engine._jit import entry, inner
 from reluflow.engine.events import at_event
 from reluflow.engine.explicit import clock_shift, dense, error, offer, settle, stages, velocity
-from reluflow.engine.field import DORMANT, FRESH, ON, SLID, copy, copy_rows, fill, log_loss, stiffness
+from reluflow.engine.field import DORMANT, FRESH, ON, SLID, copy, copy_rows, fill, log_loss, penalty, stiffness
 from reluflow.engine.layout import (
     CANCELLED,
     COUPLED,
@@ -46,6 +46,7 @@ from reluflow.engine.loss import tailed
 from reluflow.engine.tableau import STAGES
 
 GO_ON = -1  # no status: the burst continues
+SMALL = -37.0  # log of an output, relative to 1, that float64 does not see beside others
 STABLE = 4.0  # step times fastest rate: the pair is stable to 6, but beyond 4.4 residuals alternate
 AHEAD, WORTH = 1.3, 2.0  # over the longest stable step: what makes an implicit one be tried, and be tried again
 AGAIN = 16  # explicit steps after an implicit one was refused
@@ -68,9 +69,11 @@ def finite(v):
 @inner
 def moving(problem, state, work):
     """Whether some neuron is pulled by a millionth of what the labels can pull: then the flow has not converged, and no
-    rounding needs to be known."""
+    rounding needs to be known. With decay pulls do not vanish at the end, and this says nothing."""
     r = problem.e.shape[1]
     unit = 0.0
+    if problem.decay > 0.0:
+        return False
     for i in range(problem.alpha.size):
         label = abs(work.g[i]) if tailed(problem.loss) else problem.weight * abs(problem.y[i])
         unit += abs(problem.alpha[i]) * label
@@ -146,6 +149,8 @@ def resting(problem, state, run, v, work):
     _, c = weights(state.y, m)
     _, c_rate = weights(v, m)
     rest = run.rest
+    if problem.decay > 0.0:
+        return resting_with_decay(problem, state, run, v, work)
     left = unfitted(problem, rest, work)
     for j in range(m):
         if state.dead[j] != 0:
@@ -172,9 +177,44 @@ def resting(problem, state, run, v, work):
 
 
 @inner
+def resting_with_decay(problem, state, run, v, work):
+    """The same with decay, by velocities: every neuron moves by less than 1e-4 rtol in the time 1 / decay, or by less
+    than rounding can move it, or it shrinks and is too small for its output to be seen.
+
+    A neuron that turns or grows is not at rest, however small it is.
+    """
+    m, big = state.bits.shape
+    r = problem.e.shape[1]
+    b_rate, c_rate = weights(v, m)
+    b, c = weights(state.y, m)
+    fac = np.exp(run.G)
+    for j in range(m):
+        q_rate, q = row(v, j, r), row(state.y, j, r)
+        turn, size, grain = b_rate[j] ** 2, 0.0, 0.0
+        for i in range(r):
+            turn += q_rate[i] ** 2
+            size += q[i] * q[i]
+        for k in range(big):
+            bit = 1.0 if (state.code[j, k] & 3) >= SLID else state.bits[j, k]
+            grain += bit * work.noise[k]
+        turn, size, grain = np.sqrt(turn), np.sqrt(size), 4.0 * fac * grain
+        bound = max(1e-4 * run.rtol, 1e-14) * problem.decay
+        if problem.first == 1:
+            small = size < 1e-16 and turn <= 2.0 * problem.decay * size
+            if turn > bound * size + abs(b[j]) * grain and not small:
+                return False
+            continue
+        bound += grain
+        small = 2.0 * c[j] < SMALL and c_rate[j] < 0.0
+        if turn > bound or not (small or abs(c_rate[j]) <= bound):
+            return False
+    return True
+
+
+@inner
 def hidden(problem, work):
     """Whether the force of a datum that is fitted ever better is lost in the rounding of others (exponential tails)."""
-    if not tailed(problem.loss):
+    if not tailed(problem.loss) or problem.decay > 0.0:
         return False
     for i in range(problem.y.size):
         if problem.y[i] * work.f[i] > 0.0 and abs(work.g[i]) < 1e-10:
@@ -312,7 +352,7 @@ def write_frames(problem, state, run, scratch, frames):
                 run.patience = AGAIN
                 run.stale = 1
                 return RUNNING
-            settle(problem, state, scratch.tmp)
+            settle(problem, state, scratch.tmp, at)
         else:
             stages(problem, state, scratch, step.clock, at - step.clock, scratch.tmp, False)
         write_frame(state, run, frames, at, scratch.tmp)
@@ -406,14 +446,17 @@ def propose(problem, state, run, scratch):
     """
     step, work = scratch.step, scratch.work
     copy_rows(scratch.u0, work.u)
-    rate = stiffness(problem, state, clock_shift(problem, step.clock), work)
+    # With decay neurons align at rates up to twice that, also at rest.
+    rate = stiffness(problem, state, clock_shift(problem, step.clock), work) + 2.0 * problem.decay
     h = min(run.step, run.end - step.clock)
+    if problem.decay > 0.0:
+        h = min(h, 1.0 / problem.decay)
     step.longest = STABLE / rate if rate > 0.0 else np.inf
     step.implicit, step.grow, step.loss = 0, 1.0, 0.0
     if run.patience > 0:
         run.patience -= 1
     elif scratch.stiff.rhs.size > 0 and h > AHEAD * step.longest:
-        step.loss = np.exp(log_loss(problem, work.f))
+        step.loss = np.exp(log_loss(problem, work.f)) + penalty(problem, state, state.y)
         size, err = offer(problem, state, run, scratch, h, step.longest)
         if size > 0.0:
             step.implicit, h = 1, size
@@ -462,7 +505,8 @@ def finish(problem, state, run, scratch):
     velocity(problem, state, y1, step.new, scratch.K[12], work)
     run.n_fields += 1
     if step.implicit:
-        gap = np.exp(log_loss(problem, work.f)) - step.loss + y1[y1.size - 1] - state.y[y1.size - 1]
+        now = np.exp(log_loss(problem, work.f)) + penalty(problem, state, y1)
+        gap = now - step.loss + y1[y1.size - 1] - state.y[y1.size - 1]
         if not abs(gap) <= 0.1 * run.rtol * run.loss0:
             run.n_rejected += 1
             run.step = 0.5 * step.h
@@ -563,7 +607,7 @@ def onto_surface(problem, state, scratch):
         for i in range(y1.size):
             y1[i] += shift * v[i]
         step.new += shift
-        settle(problem, state, y1)
+        settle(problem, state, y1, step.new)
 
 
 @inner
@@ -574,7 +618,7 @@ def stop_at_event(problem, state, run, scratch):
     if step.x * step.h > 0.0:
         # Inside an accepted step the interpolant is off by no more than the step's own error estimate.
         between(state, scratch.P, step.x, y1)
-        settle(problem, state, y1)
+        settle(problem, state, y1, step.new)
     else:
         copy(y1, state.y)
     velocity(problem, state, y1, step.new, scratch.K[12], work)
@@ -616,7 +660,7 @@ def longest_stretch(problem, state, run, work, rate):
             pull += work.pull[j, i] ** 2
         fastest = max(fastest, np.sqrt(pull))
     fac = np.exp(run.G + clock_shift(problem, run.clock))
-    return min(1.0 / max(1e-300, fac * fastest), 2.0 / max(1e-300, rate)), fac
+    return min(1.0 / max(1e-300, fac * fastest + problem.decay), 2.0 / max(1e-300, rate)), fac
 
 
 @inner

@@ -1,6 +1,6 @@
 """Plain gradient descent with the scale of every neuron beside its mantissas.
 
-    w_j = e^{c_j} q_j,  a_j = e^{c_j} b_j:    q += eta b D,   b += eta <D, q>  (old q)
+    w_j = e^{c_j} q_j,  a_j = e^{c_j} b_j:    q += eta (b D - decay q),   b += eta (<D, q> - decay b)  (old q)
     D_j = sum_i s'(<w_j, x_i>) g_i x_i
 
 That is descent on (w, a) itself, whatever the scale: both updates are linear in (q, b), so e^c drops out of them and
@@ -31,6 +31,7 @@ CHECKPOINT, FRAME = 1, 2
 ALIVE, DEAD, DOUBTFUL = 0, 1, 2
 RESCALE = 15  # mantissas are rescaled when the iteration has none of these bits: every 16th
 RESTING = 1.1e-16  # a relative change that float64 does not see
+UNSEEN = 1e-32  # |theta_j|^2 of a neuron that only shrinks
 LOG2 = float(np.log(2.0))
 
 RUN = np.dtype(
@@ -80,6 +81,7 @@ class Task(NamedTuple):
     batch: int  # rows in a batch; n for full batches
     products: bool  # matrix products instead of loops
     reach: float  # the largest |x_i|
+    decay: float = 0.0
 
 
 class Moving(NamedTuple):
@@ -257,7 +259,7 @@ def pulls(task, batch, work):
 def move(task, st, work):
     """One iteration: both layers from the old values."""
     d, m = st.q.shape
-    D, h, step_b = work.D, work.h, work.amp_b
+    D, h, step_b, fade = work.D, work.h, work.amp_b, task.step * task.decay
     for j in range(m):
         step_b[j] = task.step * st.b[j]
         h[j] = 0.0
@@ -265,12 +267,12 @@ def move(task, st, work):
     for k in range(d):
         for j in range(m):
             h[j] += D[k, j] * st.q[k, j]
-            v = step_b[j] * D[k, j]
+            v = step_b[j] * D[k, j] - fade * st.q[k, j]
             st.q[k, j] += v
             spent += st.amp[j] * (v * v)
     if task.first == 0:
         for j in range(m):
-            v = task.step * h[j]
+            v = task.step * h[j] - fade * st.b[j]
             st.b[j] += v
             spent += st.amp[j] * (v * v)
     st.energy[0] += spent / task.step
@@ -278,7 +280,8 @@ def move(task, st, work):
 
 @glue
 def resting(task, st, D):
-    """True when an iteration changes no neuron by anything float64 can see."""
+    """True when an iteration changes no neuron by anything float64 can see, or shrinks one that float64 does not see
+    beside others."""
     d, m = st.q.shape
     rest = True
     for j in range(m):
@@ -290,6 +293,13 @@ def resting(task, st, D):
             pull += D[k, j] * D[k, j]
             dot += D[k, j] * st.q[k, j]
         change = st.b[j] ** 2 * pull + (0.0 if task.first == 1 else dot * dot)
+        if task.decay > 0.0:
+            change = 0.0 if task.first == 1 else (dot - task.decay * st.b[j]) ** 2
+            for k in range(d):
+                change += (st.b[j] * D[k, j] - task.decay * st.q[k, j]) ** 2
+            layers = 1.0 if task.first == 1 else 2.0
+            if layers * st.b[j] * dot < task.decay * size and st.amp[j] * size < UNSEEN:
+                continue
         if task.step * np.sqrt(change) > RESTING * np.sqrt(size):
             rest = False
             break

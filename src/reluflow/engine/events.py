@@ -103,7 +103,7 @@ def mark_surfaces(problem, state, run, scratch, v, j):
     u, mark = work.u, work.mark
     primary = j == step.neuron
     size = norm_q(state.y, j, r)
-    rate = speed(v, m, j, r)
+    rate = speed(problem, v, m, j)
     resolution = 4.0 * 2.3e-16 * abs(run.clock)
     hit = False
     for k in range(big):

@@ -9,14 +9,13 @@ from reluflow.engine import implicit, surfaces
 from reluflow.engine._jit import inner
 from reluflow.engine.field import SLID, copy, field, fill
 from reluflow.engine.layout import row, weights
-from reluflow.engine.loss import tailed
 from reluflow.engine.tableau import DENSE, E3, E5, STAGES, A, C
 
 
 @inner
 def clock_shift(problem, clock):
-    """The s of `field`: the clock itself for exponential tails, 0 for other losses, whose clock is t."""
-    return clock if tailed(problem.loss) else 0.0
+    """The s of `field`: the clock itself where it is log(1 + t), 0 where it is t."""
+    return clock if problem.late == 1 else 0.0
 
 
 @inner
@@ -26,8 +25,14 @@ def velocity(problem, state, y, clock, out, work):
 
 
 @inner
-def settle(problem, state, y):
-    """Puts a state back on what it must satisfy: held surfaces, the invariant a^2 - |w|^2, |q|^2 + b^2 = 2."""
+def delta_log(problem, state, clock, j):
+    """log |a^2 - |w|^2| of neuron j: constant, with decay e^{-2 decay t} times its value at the start."""
+    return state.delta_log[j] - 2.0 * problem.decay * clock
+
+
+@inner
+def settle(problem, state, y, clock):
+    """Puts a state back on what it must satisfy: held surfaces, the law of a^2 - |w|^2, |q|^2 + b^2 = 2."""
     m = state.sign.size
     r = problem.e.shape[1]
     weight, log_size = weights(y, m)
@@ -40,12 +45,12 @@ def settle(problem, state, y):
         b = weight[j]
         if state.delta_sign[j] != 0.0:
             c = log_size[j]
-            ratio = 0.5 * state.delta_sign[j] * np.exp(state.delta_log[j] - 2.0 * c)
+            ratio = 0.5 * state.delta_sign[j] * np.exp(delta_log(problem, state, clock, j) - 2.0 * c)
             if abs(b * b - 1.0) < 0.5:
                 b = np.sign(b) * np.sqrt(max(0.0, 1.0 + ratio))
                 weight[j] = b
             else:
-                log_size[j] = 0.5 * (state.delta_log[j] - np.log(2.0 * abs(b * b - 1.0)))
+                log_size[j] = 0.5 * (delta_log(problem, state, clock, j) - np.log(2.0 * abs(b * b - 1.0)))
         q = row(y, j, r)
         size = 0.0
         for i in range(r):
@@ -76,7 +81,7 @@ def stages(problem, state, scratch, clock, h, to, watched):
             if watched and a < STAGES - 1:
                 surfaces.margins(problem, state, scratch.work, scratch.at_x)
                 surfaces.watch(state, scratch.at_x, scratch.work.held[a])
-    settle(problem, state, to)
+    settle(problem, state, to, clock + h)
 
 
 @inner
@@ -202,7 +207,7 @@ def offer(problem, state, run, scratch, h, shortest):
                 err = max(err, abs(e5[e5.size - 1]) / run.loss0)
             err /= run.rtol
             if err <= 1.0:
-                settle(problem, state, scratch.y1)
+                settle(problem, state, scratch.y1, scratch.step.clock + h)
                 return h, err
         h *= max(0.2, 0.9 * err ** (-1.0 / implicit.ORDER)) if np.isfinite(err) else 0.25
     return 0.0, 0.0

@@ -239,7 +239,11 @@ def arrive(task, st, run, work, leap):
             leap.u0[i, j] = leap.u1[i, j]
             leap.v0[i, j] = leap.v1[i, j]
     below = EARLY * SMALL * felt(task, work.g) / task.reach
-    if large or resting_large(task, st, work.D, below) != NOTHING:
+    if task.decay > 0.0 and task.first == 1:
+        at_rest = kd.resting(task, st, work.D)
+    else:
+        at_rest = resting_large(task, st, work.D, below) != NOTHING
+    if large or at_rest:
         run.mode = STEPPING
         run.last_event = run.iteration - CALM
 
@@ -249,7 +253,12 @@ def arrive(task, st, run, work, leap):
 
 @inner
 def begin_jump(task, st, run, work, jump):
-    """Begins a jump where the forces are constant; True when leaps may be possible instead."""
+    """Begins a jump where the forces are constant; True when leaps may be possible instead.
+
+    With decay and the first layer alone there are no jumps.
+    """
+    if task.decay > 0.0 and task.first == 1:
+        return True
     below = EARLY * SMALL * felt(task, work.g) / task.reach
     rest = resting_large(task, st, work.D, below)
     if rest == SMALL_ONES:

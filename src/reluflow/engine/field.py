@@ -1,14 +1,18 @@
 """The drive of the data and the velocity it gives every neuron.
 
     f_i = sum_j a_j m_ji <w_j, x_i>      g_i = -dL/df_i      D_j = sum_i m_ji g_i x_i,   h = <D_j, q_j>
-    q' = b (D - h q),   b' = h (1 - b^2),   c' = b h         (first layer only: q' = b D)
+    q' = b (D - h q),   b' = h (1 - b^2),   c' = b h - decay         (first layer only: q' = b D - decay q)
 
 On a surface k, x_i = alpha_i e_k: with m the bit of the surface, D = sum_k (m F_k + B_k) e_k, where F_k = sum_i
 |alpha_i| g_i is the jump and B_k = (1 + slope) sum_{alpha_i < 0} alpha_i g_i. Slid surfaces are projected out of D,
 which is what their bit achieves.
 
 The drive is kept as e^G g with max |g| of order 1 for losses with an exponential tail, and the clock s = log(1 + t)
-is used there: rates are multiplied by e^{G + s}. Without a tail G = 0 and the clock is t (s = 0 in the formula).
+is used there without decay: rates are multiplied by e^{G + s}. Otherwise the clock is t (s = 0 in the formula), and
+without a tail G = 0.
+
+Decay acts on neurons whose bits are all off too. The last number of a velocity is the rate at which L +
+(decay / 2) |theta|^2 falls; `penalty` is its second part.
 """
 
 from __future__ import annotations
@@ -215,6 +219,47 @@ def pulls(problem, state, jump, base, work):
 
 
 @inner
+def add_decay(problem, state, y, v):
+    """Adds decay to the velocity v at y: p becomes p - decay theta in every neuron, dead ones too, and the energy rate
+    |p|^2 becomes |p|^2 - 2 decay <p, theta> + decay^2 |theta|^2."""
+    decay = problem.decay
+    m = state.sign.size
+    r = problem.e.shape[1]
+    _, c = weights(y, m)
+    _, c_rate = weights(v, m)
+    total = 0.0
+    for j in range(m):
+        if problem.first == 0:
+            # <p, theta> = 2 e^{2c} b h, and |theta|^2 = 2 e^{2c}.
+            total += np.exp(2.0 * c[j]) * (4.0 * c_rate[j] - 2.0 * decay)
+            c_rate[j] -= decay
+            continue
+        q, q_rate = row(y, j, r), row(v, j, r)
+        for i in range(r):
+            total += q[i] * (2.0 * q_rate[i] - decay * q[i])
+            q_rate[i] -= decay * q[i]
+    v[v.size - 1] -= decay * total
+
+
+@inner
+def penalty(problem, state, y):
+    """(decay / 2) |theta|^2."""
+    m = state.sign.size
+    _, c = weights(y, m)
+    total = 0.0
+    if problem.decay == 0.0:
+        return total
+    if problem.first == 1:
+        r = problem.e.shape[1]
+        for i in range(m * r):
+            total += 0.5 * y[i] * y[i]
+    else:
+        for j in range(m):
+            total += np.exp(2.0 * c[j])
+    return problem.decay * total
+
+
+@inner
 def planar(problem, state, y, s, out, work):
     """`field` in the plane: the same sums with the two coordinates written out.
 
@@ -298,7 +343,10 @@ def field(problem, state, y, s, out, work):
     m = state.sign.size
     r = problem.e.shape[1]
     if r == 2:
-        return planar(problem, state, y, s, out, work)
+        G = planar(problem, state, y, s, out, work)
+        if problem.decay > 0.0:
+            add_decay(problem, state, y, out)
+        return G
     outputs(problem, state, y, work)
     G = drive(problem, work.f, work.g)
     per_surface(problem, work.g, work.jump, work.base)
@@ -335,6 +383,8 @@ def field(problem, state, y, s, out, work):
             c_rate[j] = fac * bj * h
             spent += work.e2c[j] * (bj * bj * size + h * h)
     out[out.size - 1] = spent * fac * np.exp(G)
+    if problem.decay > 0.0:
+        add_decay(problem, state, y, out)
     return G
 
 

@@ -11,6 +11,10 @@ p* := -<q_perp, e>/a,
 
 b changes sign at Z^2 = -M/P; the neuron's size reaches e^C where P^2 W^2 + 2 (|q_perp|^2 - R) W + M^2 = 0, W = Z^2, R
 = 2 e^{2(C - c)}. With the first layer alone q moves on a straight line at the constant velocity b D.
+
+Decay multiplies (w, a) by e^{-decay t} and changes nothing else: q, b and all events are those without it, and c is
+less by decay t. c - decay t is convex in t, so that a size is reached from below once at most. (The first layer alone
+is never followed here.)
 """
 
 from typing import NamedTuple
@@ -20,11 +24,10 @@ import numpy as np
 from reluflow.engine import surfaces
 from reluflow.engine._jit import APART, inner, making
 from reluflow.engine.events import change_sign, settle_surfaces
-from reluflow.engine.explicit import velocity
+from reluflow.engine.explicit import delta_log, velocity
 from reluflow.engine.field import ON, SLID
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import along_normal, norm_q
-from reluflow.engine.loss import tailed
 from reluflow.engine.origin import leave_origin, rest_if_held
 from reluflow.engine.surfaces import out_of_held
 
@@ -59,7 +62,7 @@ class Motion(NamedTuple):
 @inner
 def clock_at(problem, t):
     """The clock at time t."""
-    return np.log1p(t) if tailed(problem.loss) else t
+    return np.log1p(t) if problem.late == 1 else t
 
 
 @inner
@@ -158,6 +161,27 @@ def size_root(P, M, perp2, log_ratio):
 
 
 @inner
+def decayed_size_root(go, log_ratio, share):
+    """log Z at which ((P^2 Z^2 + M^2 / Z^2) / 2 + |q_perp|^2) / Z^{2 share} grows to e^log_ratio, share = decay / d.
+
+    Its logarithm is convex in log Z and lies above its asymptote: Newton's method from where that gets there.
+    """
+    if go.P == 0.0 or share >= 1.0:
+        return np.inf
+    x = max(0.0, (0.5 * (np.log(2.0) + log_ratio) - np.log(abs(go.P))) / (1.0 - share))
+    for _ in range(60):
+        up, down = 0.5 * go.P * go.P, 0.5 * go.M * go.M * np.exp(-4.0 * x)
+        total = up + go.perp2 * np.exp(-2.0 * x) + down
+        above = np.log(total) + 2.0 * (1.0 - share) * x - log_ratio
+        slope = 2.0 * (up - down) / total - 2.0 * share
+        new = max(0.0, x - above / slope) if slope > 0.0 else x
+        if new >= x:
+            break
+        x = new
+    return x
+
+
+@inner
 def sign_root(state, go, j):
     """d times the time at which b_j passes through zero; inf if it does not."""
     b, _ = weights(state.y, state.sign.size)
@@ -194,8 +218,8 @@ def first_surface(problem, state, alone, go, j, x):
 
 
 @inner
-def move(problem, state, alone, go, j, x):
-    """Takes neuron j to d t = x."""
+def move(problem, state, alone, go, j, x, clock):
+    """Takes neuron j to d t = x, where the clock is `clock`."""
     r = problem.e.shape[1]
     D, q = alone.D, row(state.y, j, r)
     b, c = weights(state.y, state.sign.size)
@@ -213,11 +237,11 @@ def move(problem, state, alone, go, j, x):
         q[i] = qi
         size += qi * qi
     size = np.sqrt(0.5 * size)
-    c[j] += x + np.log(size)
+    c[j] += x + np.log(size) - problem.decay * x / go.d
     b[j] = bj / size if state.delta_sign[j] != 0.0 else state.sign[j]
     for i in range(r):
         q[i] /= size
-    back_on_invariant(problem, state, j)
+    back_on_invariant(problem, state, j, clock)
 
 
 @inner
@@ -246,22 +270,26 @@ def follow(problem, state, run, work, alone, j):
     for _ in range(MOST_EVENTS):
         # Held on its surface for good, by a force that is rounding: it moves no further.
         if state.dead[j] != 0 or idle > 2 * big + 4:
+            c[j] -= problem.decay * (span.until - t) if span.until < np.inf else 0.0
             return span.until
         d, total = pull_of(problem, state, work, alone, j)
         if d <= 1e-14 * total:
+            c[j] -= problem.decay * (span.until - t) if span.until < np.inf else 0.0
             return span.until
         go = motion(problem, state, alone, j, d, total)
         x_end, x_size, x_sign = d * (span.until - t), np.inf, np.inf
         if problem.first == 0:
             if go.P == 0.0:
                 # At the unstable end of its line, w = -s D/|D|: it shrinks for ever without turning.
-                c[j] -= x_end
+                c[j] -= x_end + problem.decay * (span.until - t)
                 return span.until
             x_sign = sign_root(state, go, j)
-            if span.stop < np.inf:
+            if span.stop < np.inf and problem.decay > 0.0:
+                x_size = decayed_size_root(go, np.log(2.0) + 2.0 * (span.stop - c[j]), problem.decay / d)
+            elif span.stop < np.inf:
                 x_size = size_root(go.P, go.M, go.perp2, np.log(2.0) + 2.0 * (span.stop - c[j]))
         x, hit = first_surface(problem, state, alone, go, j, min(x_end, min(x_size, x_sign)))
-        move(problem, state, alone, go, j, x)
+        move(problem, state, alone, go, j, x, t + x / d)
         if x == x_end:
             return span.until
         idle = idle + 1 if t + x / d == t else 0
@@ -284,12 +312,12 @@ def follow(problem, state, run, work, alone, j):
         mark_met(state, work, alone, j, x)
         settle_surfaces(problem, state, run, work, j, 1.0 if unique else 0.0)
         rest_if_held(problem, state, run, work)
-        back_on_invariant(problem, state, j)
+        back_on_invariant(problem, state, j, t)
     return t
 
 
 @inner
-def back_on_invariant(problem, state, j):
+def back_on_invariant(problem, state, j, clock):
     """|q|^2 + b^2 = 2 and 2 e^{2c} (b^2 - 1) = a^2 - |w|^2 for one neuron; held surfaces taken out of q."""
     r = problem.e.shape[1]
     surfaces.project(problem, state, state.y, j)
@@ -298,11 +326,11 @@ def back_on_invariant(problem, state, j):
     if state.delta_sign[j] != 0.0:
         if abs(b * b - 1.0) < 0.5:
             b = state.sign[j] * np.sqrt(
-                max(0.0, 1.0 + 0.5 * state.delta_sign[j] * np.exp(state.delta_log[j] - 2.0 * c))
+                max(0.0, 1.0 + 0.5 * state.delta_sign[j] * np.exp(delta_log(problem, state, clock, j) - 2.0 * c))
             )
             weight[j] = b
         else:
-            log_size[j] = 0.5 * (state.delta_log[j] - np.log(2.0 * abs(b * b - 1.0)))
+            log_size[j] = 0.5 * (delta_log(problem, state, clock, j) - np.log(2.0 * abs(b * b - 1.0)))
     size = norm_q(state.y, j, r)
     if size > 0.0:
         q = row(state.y, j, r)
@@ -372,6 +400,8 @@ def jump(problem, state, run, work, span, v):
     span.force, span.until = np.exp(span.G), span.t1
     while j < m:
         if c[j] >= span.c_passive or state.dead[j] != 0 or (trial and problem.first == 1):
+            if state.dead[j] != 0 and not trial and problem.first == 0:
+                c[j] -= problem.decay * (span.t1 - span.t0)
             j += 1
             continue
         keep(state, alone, j)

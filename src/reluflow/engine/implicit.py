@@ -1,6 +1,7 @@
 """Stiff stretches: Radau's five-stage step, implicit in the outputs alone.
 
-While no bit changes, the velocity is linear in the drive, y' = V(y) g(f(y)), and what is stiff is g. So the Jacobian is
+While no bit changes, the velocity is linear in the drive, y' = V(y) g(f(y)) (decay subtracts a constant), and what
+is stiff is g. So the Jacobian is
 taken as -V kappa J, J = df/dy, kappa_i = -dg_i/df_i the curvature of the loss, of rank n whatever the width, and
 Newton's equations for the stages Z, (I + h A x V kappa J) dZ = -R, come down to n unknowns a stage:
 
@@ -21,7 +22,6 @@ from reluflow.engine import bernstein, surfaces
 from reluflow.engine._jit import APART, inner, making
 from reluflow.engine.field import ON, SLID, copy, datum_curvature, field, fill
 from reluflow.engine.layout import all_apart, row, weights
-from reluflow.engine.loss import tailed
 from reluflow.engine.surfaces import out_of_held
 
 MOST = 64  # data: beyond, the 5n equations of a step cost more than they save
@@ -300,7 +300,7 @@ def stages(problem, state, run, scratch, h, to):
 @inner
 def shift_at(problem, step, h, a):
     """The shift of the clock at stage a of a step of size h."""
-    return step.clock + NODES[a] * h if tailed(problem.loss) else 0.0
+    return step.clock + NODES[a] * h if problem.late == 1 else 0.0
 
 
 @inner
@@ -402,7 +402,7 @@ def estimate(problem, state, scratch, h, again):
     if again:
         for p in range(size):
             stiff.R[0, p] = state.y[p] + out[p]
-        shift = scratch.step.clock if tailed(problem.loss) else 0.0
+        shift = scratch.step.clock if problem.late == 1 else 0.0
         field(problem, state, stiff.R[0], shift, F, scratch.work)
         defect(stiff, h, F, out)
         low_rank(problem, stiff, h, out)

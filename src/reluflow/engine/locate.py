@@ -72,17 +72,20 @@ def along_normal(problem, y, j, k):
 
 @inner
 def normal_rate(problem, v, m, j, k, u):
-    """Rate of <w_j, e_k> over e^c, from the velocity of (q, c): zero exactly where the data cannot move it."""
+    """Rate of <w_j, e_k> over e^c, from the velocity of (q, c), without decay: zero exactly where the data cannot
+    move it."""
     _, c = weights(v, m)
-    return along_normal(problem, v, j, k) + c[j] * u
+    return along_normal(problem, v, j, k) + (c[j] + problem.decay) * u
 
 
 @inner
-def speed(v, m, j, r):
-    """Rate at which neuron j turns and grows."""
+def speed(problem, v, m, j):
+    """Rate at which neuron j turns and grows, decay added back: where that balances the growth, forces still have the
+    rounding of their own size."""
+    r = problem.e.shape[1]
     q = row(v, j, r)
     _, c = weights(v, m)
-    total = c[j] ** 2
+    total = (c[j] + problem.decay) ** 2
     for i in range(r):
         total += q[i] ** 2
     return np.sqrt(total)
@@ -162,7 +165,7 @@ def suspects(problem, state, scratch):
             continue
         far = REACH * h * top
         q1 = shorter(state.y, y1, j, r)
-        v0, v1 = speed(start, m, j, r), speed(end, m, j, r)
+        v0, v1 = speed(problem, start, m, j), speed(problem, end, m, j)
         for k in range(big):
             kind = state.code[j, k] & 3
             if kind >= SLID:
@@ -226,7 +229,7 @@ def meeting(problem, state, scratch, j, k):
     x = bernstein.first_below(stack, GRAIN * size if fresh or b >= 0.0 else 0.0)
     if x <= 1.0 or fresh or low > GRAZE * size:
         return x, 1.0
-    rate = max(speed(scratch.K[0], m, j, r), speed(scratch.K[12], m, j, r))
+    rate = max(speed(problem, scratch.K[0], m, j), speed(problem, scratch.K[12], m, j))
     return x, grazing(scratch.u0[j, k], poly, side, step.h * rate)
 
 

@@ -36,6 +36,8 @@ class Pack(NamedTuple):
     loss: int
     slope: float
     first: int  # 1 when only the first layer moves
+    decay: float
+    late: int  # 1 when the clock is log(1 + t)
 
 
 class Coordinates(NamedTuple):
@@ -206,6 +208,8 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
         loss=LOSSES[problem.loss].code,
         slope=float(problem.activation.slope),
         first=int(problem.train == "first"),
+        decay=float(units.to_time(problem.decay)),
+        late=int(problem.endless),
     )
     return all_apart(packed), Coordinates(basis, perp, kept, problem.data.n), start
 

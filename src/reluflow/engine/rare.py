@@ -8,7 +8,7 @@ from reluflow.engine import surfaces
 from reluflow.engine._jit import entry, inner
 from reluflow.engine.events import record, settle_surfaces
 from reluflow.engine.explicit import velocity
-from reluflow.engine.field import DEAD, DORMANT, OFF, ON, PINNED, field, log_loss
+from reluflow.engine.field import DEAD, DORMANT, OFF, ON, PINNED, field, log_loss, penalty
 from reluflow.engine.frozen import jump
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import along_normal, norm_q, speed
@@ -104,12 +104,12 @@ def first_step(problem, state, run, work, v):
     m = state.sign.size
     r = problem.e.shape[1]
     velocity(problem, state, state.y, 0.0, v, work)
-    run.loss0 = np.exp(log_loss(problem, work.f))
+    run.loss0 = np.exp(log_loss(problem, work.f)) + penalty(problem, state, state.y)
     top = 0.0
     for j in range(m):
         size = norm_q(state.y, j, r) if problem.first == 1 else 1.0
         if size > 0.0:
-            top = max(top, speed(v, m, j, r) / size)
+            top = max(top, speed(problem, v, m, j) / size)
     run.step = 0.1 / top if top > 0.0 else 1.0
 
 

@@ -10,6 +10,9 @@ solved by the Taylor series of the one number a. Everything the events need is a
 D_i = sum_k C_ik e_k, and V_ik = <D_i, e_k>, the surfaces see <w, e_k> = u_k + sum_i alpha_i V_ik. A bit that changes
 changes one column of C, and adds a multiple of e_k to D and of a row of the Gram matrix to V. A held surface has the
 coefficient nu that keeps <D, e_k> = 0.
+
+Decay multiplies (w, a) by e^{-fade x}, fade = decay H, and changes nothing else: the series and the events are those
+without it. c loses fade x when a neuron is put back in order, and outputs carry the factor e^{-2 fade x}.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import numpy as np
 from reluflow.engine import surfaces
 from reluflow.engine._jit import inner
 from reluflow.engine.events import SAME_INSTANT, change_sign, settle_surfaces
+from reluflow.engine.explicit import delta_log
 from reluflow.engine.field import FRESH, ON, PINNED, SLID, copy, fill, times
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import GRAIN, LEFT, norm_q
@@ -44,6 +48,7 @@ STRETCH = np.dtype(
     [
         ("clock", "f8"),  # at the start of the stretch
         ("H", "f8"),  # its length
+        ("fade", "f8"),  # decay times its length
         ("unit", "f8"),  # the unit of the forces, which are times H, relative to work.jump
         ("gram_norm", "f8"),  # largest eigenvalue of the Gram matrix: |sum_k c_k e_k|^2 over sum_k c_k^2
         ("both", "i8"),  # 1 when some surface has rows on both of its sides
@@ -129,6 +134,7 @@ class Window(NamedTuple):
     sums: Sums  # over all neurons traced so far
     block: Sums  # over those of the block at hand
     ends: np.ndarray  # (m,) a at the end
+    left: np.ndarray  # (m,) the share of the stretch after the last event of a neuron, 1 without one
     move: np.ndarray  # (m, r) what remains to be added to q
     pull: np.ndarray  # (m, S) <D_j, e_k> of the present drive
     hits: np.ndarray  # (m,) events in this stretch
@@ -429,17 +435,20 @@ def shift_one(poly, k, by, out):
 
 
 @inner
-def advance_neuron(problem, state, one, j, a):
-    """Moves q, b, c of neuron j by the amounts one.alpha, where its output weight is a."""
+def advance_neuron(problem, state, stretch, one, j, a, x):
+    """Moves q, b, c of neuron j by the amounts one.alpha, those at x of its piece, where its output weight is a."""
     q = row(state.y, j, problem.e.shape[1])
     for i in range(NODES):
         add_multiple(q, one.alpha[i], one.D[i])
-    normalise(problem, state, j, a)
+    normalise(problem, state, stretch, j, a, stretch.x0 + x, x)
 
 
 @inner
-def normalise(problem, state, j, a):
-    """Puts (q, a) e^c back on |q|^2 + b^2 = 2 and on the invariant a^2 - |w|^2; held surfaces are taken out of q."""
+def normalise(problem, state, stretch, j, a, x, passed):
+    """Puts (q, a) e^c at x back on |q|^2 + b^2 = 2 and on the law of a^2 - |w|^2; held surfaces are taken out of q.
+
+    `passed` is how much of the stretch decay has not been taken out of c for yet.
+    """
     r = problem.e.shape[1]
     weight, log_size = weights(state.y, state.sign.size)
     surfaces.project(problem, state, state.y, j)
@@ -448,14 +457,15 @@ def normalise(problem, state, j, a):
     for i in range(r):
         size += q[i] * q[i]
     size = np.sqrt(0.5 * size)
-    c = log_size[j] + np.log(size)
+    c = log_size[j] + np.log(size) - stretch.fade * passed
     b = state.sign[j]
     if state.delta_sign[j] != 0.0:
         b = a / size
+        delta = delta_log(problem, state, stretch.clock + x * stretch.H, j)
         if abs(b * b - 1.0) < 0.5:
-            b = np.sign(b) * np.sqrt(max(0.0, 1.0 + 0.5 * state.delta_sign[j] * np.exp(state.delta_log[j] - 2.0 * c)))
+            b = np.sign(b) * np.sqrt(max(0.0, 1.0 + 0.5 * state.delta_sign[j] * np.exp(delta - 2.0 * c)))
         else:
-            c = 0.5 * (state.delta_log[j] - np.log(2.0 * abs(b * b - 1.0)))
+            c = 0.5 * (delta - np.log(2.0 * abs(b * b - 1.0)))
     weight[j], log_size[j] = b, c
     norm = norm_q(state.y, j, r)
     if norm > 0.0:
@@ -465,8 +475,11 @@ def normalise(problem, state, j, a):
 
 
 @inner
-def spent_at(one, size, a, x):
-    """The rate at which the neuron dissipates energy at x, where its output weight is a."""
+def spent_at(one, size, a, x, fade):
+    """The rate at which the neuron dissipates energy at x, where its output weight is a.
+
+    With decay: |p - fade theta|^2, where <p, theta> = 2 a a' and |w|^2 = a^2 + 2 (1 - b^2), b = a at the start.
+    """
     rate, power = 0.0, 1.0
     for k in range(1, TAYLOR + 1):
         rate += k * one.A[k] * power
@@ -478,6 +491,10 @@ def spent_at(one, size, a, x):
             pull2 += one.gamma[i, l] * left * right
             right *= x
         left *= x
+    if fade > 0.0:
+        b = one.A[0]
+        norm = a * a + (1.0 - b) * (1.0 + b)
+        return size * (a * a * pull2 + rate * rate - 4.0 * fade * a * rate + 2.0 * fade * fade * norm)
     return size * (a * a * pull2 + rate * rate)
 
 
@@ -494,8 +511,9 @@ def shares(window, size, length):
     for node in range(NODES):
         x = length * AT[node]
         a = amounts(one, x, alpha)
-        amp = size * a
-        spent = spent_at(one, size, a, x)
+        left = size * np.exp(-2.0 * stretch.fade * x) if stretch.fade > 0.0 else size
+        amp = left * a
+        spent = spent_at(one, left, a, x, stretch.fade)
         if whole:
             window.block.energy[node] += spent
             share[node, 0] = amp
@@ -596,6 +614,7 @@ def take_up(problem, state, window, j):
     if state.slid[j] > 0:
         hold_coefficients(problem, state, one, j)
     window.stretch.x0 = 0.0
+    window.left[j] = 1.0
     window.hits[j] = 0
 
 
@@ -850,8 +869,9 @@ def happen(problem, state, run, work, window, j):
     x = stretch.x
     window.hits[j] += 1
     a = amounts(one, x, one.alpha)
-    advance_neuron(problem, state, one, j, a)
+    advance_neuron(problem, state, stretch, one, j, a, x)
     stretch.x0 += x
+    window.left[j] = 1.0 - stretch.x0
     run.clock = stretch.clock + stretch.x0 * stretch.H
     forces_in(window.F, stretch.x0, stretch.unit, work.jump)
     forces_in(window.B, stretch.x0, stretch.unit, work.base)
@@ -907,7 +927,7 @@ def trace(problem, state, run, work, window, j):
             return BAD
         if state.dead[j] != 0:
             return DONE
-        normalise(problem, state, j, b[j])
+        normalise(problem, state, stretch, j, b[j], stretch.x0, 0.0)
         restart(problem, state, window, j, stretch.x)
     return BAD
 

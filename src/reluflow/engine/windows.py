@@ -126,6 +126,7 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
         sums=sums(S),
         block=sums(S),
         ends=np.zeros(m),
+        left=np.ones(m),
         move=np.zeros((m, r)),
         pull=np.zeros((m, S)),
         hits=np.zeros(m, np.int64),
@@ -218,7 +219,7 @@ def first_guess(problem, state, work, window):
                 v = a * window.rate[0, k]
             else:
                 v = a * ((1.0 + problem.slope) * window.rate[1, k] - window.rate[0, k])
-            f[i] = work.f[i] + end * small * v
+            f[i] = work.f[i] + end * small * (v - 2.0 * problem.decay * work.f[i])
         forces_at(problem, f, clock + end * small, end, work, window.new)
     for node in range(NODES):
         for part in range(2):
@@ -313,6 +314,7 @@ def trace_neurons(problem, state, run, work, window, first, last):
     for j in range(first, last):
         window.hits[j] = 0
         if state.dead[j] != 0:
+            window.left[j] = 1.0
             continue
         status = trace(problem, state, run, work, window, j)
         if status == BAD or run.log_used >= work.log.shape[0]:
@@ -370,13 +372,19 @@ def finish(problem, state, window):
     """Takes every neuron from its last event, or the start, to the end of the stretch."""
     r = problem.e.shape[1]
     stretch = window.stretch
+    _, c = weights(state.y, state.sign.size)
+    faded = 0.0
     for j in range(state.sign.size):
         if state.dead[j] != 0:
+            if stretch.fade > 0.0:
+                before = np.exp(2.0 * c[j])
+                c[j] -= stretch.fade * window.left[j]
+                faded += before - np.exp(2.0 * c[j])
             continue
         q = row(state.y, j, r)
         for i in range(r):
             q[i] += window.move[j, i]
-        normalise(problem, state, j, window.ends[j])
+        normalise(problem, state, stretch, j, window.ends[j], 1.0, window.left[j])
     spent = 0.0
     for node in range(NODES):
         total = window.sums.energy[node]
@@ -385,6 +393,9 @@ def finish(problem, state, window):
         spent += WEIGHT[node] * total * np.exp(-clock_shift(problem, stretch.clock + AT[node] * stretch.H))
     # Forces carried the factor H, the rates of the clock: |grad L|^2 has it once more than its integral.
     state.y[state.y.size - 1] += spent / stretch.H
+    if stretch.fade > 0.0:
+        # Neurons that no datum moves spend what they lose of (decay / 2) |theta|^2 = decay e^{2c}.
+        state.y[state.y.size - 1] += problem.decay * faded
 
 
 @inner
@@ -456,7 +467,7 @@ def begin_stretch(problem, state, run, work, window):
 def begin_try(problem, state, run, work, window, h):
     """Takes the stretch to be of length h, with forces by a first guess. Expects work at its start."""
     stretch = window.stretch
-    stretch.H, stretch.unit = h, h * stretch.factor
+    stretch.H, stretch.unit, stretch.fade = h, h * stretch.factor, h * problem.decay
     first_guess(problem, state, work, window)
     begin_sweep(problem, run, window, 0)
 

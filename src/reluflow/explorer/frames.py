@@ -259,7 +259,7 @@ def picture(
         "loss": problem.loss,
         "slope": problem.activation.slope,
         "bias": bool(d == 2 and np.all(problem.data.x[:, 1] == 1.0)),
-        "tailed": problem.tailed,
+        "tailed": problem.endless,
         "descent": is_descent(sol),
         "step": getattr(sol.method, "step", None),
         "outcome": sol.outcome.value,
@@ -294,7 +294,7 @@ def picture(
     }
     if d > 1:
         arrays["rank"] = ranks(s)
-    if problem.tailed:
+    if problem.endless:
         arrays["margin"] = margins(s, problem)
     if not balanced:
         arrays["log_a"] = finite(s.log_a)

@@ -161,11 +161,11 @@ def end_time(problem, found, asked: dict) -> dict:
     """
     descent = found["method.kind"] == "descent"
     given = {k: v for k, v in asked.items() if v is not None}
-    if not given and (descent or problem.tailed):
+    if not given and (descent or problem.endless):
         ell = max(0.0, -float(np.max(problem.init.log_scales[0])))
         rates = list(class_rates(problem).values())
         wait = (ell + 10.0) / min(rates) if rates else 100.0
-        given = {"t1": round_up((20.0 if problem.tailed else 4.0) * wait)}
+        given = {"t1": round_up((20.0 if problem.endless else 4.0) * wait)}
     if descent:
         step = found.method().step
         t1 = given["t1"] if "t1" in given else math.exp(min(given["log_t1"], 700.0))

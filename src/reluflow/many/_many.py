@@ -193,6 +193,7 @@ COMMON = {
     "reduction": lambda p: p.reduction,
     "activation": lambda p: (p.activation.slope, p.activation.at_zero),
     "trained layers": lambda p: p.train,
+    "decay": lambda p: p.decay,
 }
 
 
@@ -230,6 +231,7 @@ def _rule(problem: Problem, method: Descent) -> Rule:
         problem.train == "first",
         problem.data.n,
         min(method.batch or problem.data.n, problem.data.n),
+        problem.decay,
     )
 
 

@@ -33,6 +33,7 @@ class Rule(NamedTuple):
     first: bool
     n: int
     batch: int  # n for full batches
+    decay: float = 0.0
 
 
 class Fixed(NamedTuple):
@@ -171,6 +172,11 @@ def compiled(rule: Rule):
             v = eta[..., None] * D.astype(wide)
             by = eta[..., None] * product("bpk,bpm->bkm", g, (s * u).astype(wide))
             spent = jnp.sum(st.amp[:, None, :] * by * by, axis=(1, 2))
+        if rule.decay > 0.0:
+            fade = rule.decay * (eta if st.b.ndim == 2 else eta[..., None])
+            v, by = v - rule.decay * eta[..., None] * st.q.astype(wide), by - fade * st.b
+            squares = st.amp * by * by if st.b.ndim == 2 else st.amp[:, None, :] * by * by
+            spent = jnp.sum(squares.reshape(squares.shape[0], -1), axis=1)
         spent = (0.0 if rule.first else spent) + jnp.sum(st.amp * jnp.sum(v * v, axis=1), axis=1)
         return st._replace(
             q=(st.q.astype(wide) + v).astype(st.q.dtype),

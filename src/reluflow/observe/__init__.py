@@ -36,6 +36,7 @@ _NAMES = {
     "kink_positions": "kinks",
     "merged": "kinks",
     "consistency": "record",
+    "sharpness": "curvature",
     "class_losses": "saddles",
     "escape": "saddles",
 }
@@ -55,6 +56,7 @@ def __dir__():
 
 if TYPE_CHECKING:
     from reluflow.observe.balance import balancedness as balancedness
+    from reluflow.observe.curvature import sharpness as sharpness
     from reluflow.observe.directions import alignment as alignment
     from reluflow.observe.directions import bands as bands
     from reluflow.observe.directions import class_sums as class_sums

@@ -1,4 +1,4 @@
-"""Balancedness: a_j^2 - |w_j|^2, which gradient flow conserves for every neuron."""
+"""Balancedness: a_j^2 - |w_j|^2, which gradient flow conserves for every neuron (with decay: times e^{-2 decay t})."""
 
 from __future__ import annotations
 

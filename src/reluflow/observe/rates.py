@@ -3,7 +3,7 @@ r"""Rates of change of norms and directions, from the vector field, not from dif
     w_j' = a_j D_j     =>     (log|w_j|)' = (b_j/|q_j|) <D_j, u_j>,    (w_j/|w_j|)' = (b_j/|q_j|) (D_j - <D_j, u_j> u_j)
     |grad L|^2 = sum_j a_j^2 |D_j|^2 + <D_j, w_j>^2,     u_j = w_j/|w_j|
 
-b_j / |q_j| is the sign of a_j for balanced neurons.
+b_j / |q_j| is the sign of a_j for balanced neurons. Decay is subtracted from (log|w_j|)' and turns no direction.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _along(seen) -> np.ndarray:
 def log_norm_rate(sol, t=None, *, log_t=None):
     """(log|w_j|)': dims frame, neuron."""
     seen = view(sol, t, log_t)
-    found = _ratio(seen) * _along(seen) * np.exp(seen.drive[1])[:, None]
+    found = _ratio(seen) * _along(seen) * np.exp(seen.drive[1])[:, None] - seen.problem.decay
     return seen.array(found, ("frame", "neuron"), "log_norm_rate")
 
 
@@ -46,7 +46,7 @@ def direction_rate(sol, t=None, *, log_t=None):
 
 
 def log_gradient(sol, t=None, *, log_t=None):
-    """log |grad L|^2 over both layers (the first alone where only that is trained): dim frame."""
+    """log |grad L|^2 over both layers (the first alone where only that is trained), L without decay: dim frame."""
     seen = view(sol, t, log_t)
     square = seen.a**2 * np.sum(seen.pull**2, axis=-1)
     if sol.problem.train == "both":

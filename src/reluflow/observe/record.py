@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim
+from reluflow.methods import DecayLimit
 from reluflow.observe._view import View, log_abs
 from reluflow.observe._witness import EPS, Witness, direction_tolerance
 
@@ -117,6 +118,8 @@ def _motion(sol) -> Claim:
     """
     text = "the motion is that of the equations: |w_j' - a_j D_j| over |w_j| and the fastest rate"
     descent = hasattr(sol.method, "step")
+    if isinstance(sol.method, DecayLimit):
+        return Claim(text, np.nan, "=", 0.0, note="the slow motion along fitted networks has equations of its own")
     if descent and (sol.method.batch or sol.problem.data.n) < sol.problem.data.n:
         return Claim(text, np.nan, "=", 0.0, note="batches are drawn at random")
     worst, slack_then, where = -np.inf, 0.0, None
@@ -132,10 +135,10 @@ def _motion(sol) -> Claim:
 
 
 def _field(seen: Witness) -> tuple[np.ndarray, np.ndarray]:
-    """(a_j D_j/|w_j|, rates of the neurons) at one moment, (width, d) and (width,)."""
+    """((a_j D_j - decay w_j)/|w_j|, rates of the neurons) at one moment, (width, d) and (width,)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(seen.norm > 0, seen.a / seen.norm, 0.0)[0]
-        field = ratio[:, None] * seen.pull[0] * np.exp(seen.drive[1][0])
+        field = ratio[:, None] * seen.pull[0] * np.exp(seen.drive[1][0]) - seen.problem.decay * seen.unit[0]
     return field, np.linalg.norm(field, axis=1)
 
 

@@ -114,6 +114,8 @@ class _Run:
             neuron.leaving, neuron.turning = {}, False
             if j in now.moving:
                 self._move(neuron, cells[j], *now.weights(j, end))
+            else:
+                self._move(neuron, cells[j], *now.shrunk(neuron.w, neuron.a, end))
         self.t = stop
         if hits:
             at = now.drive_at(end)
@@ -152,7 +154,7 @@ class _Run:
             tau = end if t == stop else fix((t - self.t) / unit, self.bits)
             rows = []
             for j, neuron in enumerate(self.neurons):
-                w, a = (neuron.w, neuron.a) if j not in now.moving else now.weights(j, tau)
+                w, a = now.shrunk(neuron.w, neuron.a, tau) if j not in now.moving else now.weights(j, tau)
                 rows.append((w, a if self.net.train == "both" else neuron.a))
             self._save(rows)
 

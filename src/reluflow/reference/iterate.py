@@ -1,6 +1,6 @@
 """Gradient descent to any precision: the iteration as written in the papers.
 
-    w_j <- w_j + eta a_j D_j,     a_j <- a_j + eta <w_j, D_j>   (both from the old values)
+    w_j <- w_j + eta (a_j D_j - decay w_j),     a_j <- a_j + eta (<w_j, D_j> - decay a_j)   (both from the old values)
 
 The derivative of the activation at 0 is `activation.at_zero`; bits are read off the sign of <w_j, x_i> every time.
 """
@@ -45,5 +45,5 @@ def descent(problem, step, iterations, digits: int = 50) -> Reference:
 
 def _iterate(net, w, a, m, g, eta):
     D = combine(net.x, [(u * v).mid() for u, v in zip(m, g, strict=True)])
-    new = [(c + eta * a * e).mid() for c, e in zip(w, D, strict=True)]
-    return new, a if net.train == "first" else (a + eta * dot(w, D)).mid()
+    new = [(c + eta * (a * e - net.decay * c)).mid() for c, e in zip(w, D, strict=True)]
+    return new, a if net.train == "first" else (a + eta * (dot(w, D) - net.decay * a)).mid()

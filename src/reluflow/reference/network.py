@@ -2,6 +2,8 @@ r"""The network, its data and its losses in exact form.
 
     f_i = sum_j a_j m_ji <w_j, x_i>,   g_i = -dL/df_i,   D_j = sum_i m_ji g_i x_i,   w_j' = a_j D_j,   a_j' = <D_j, w_j>
 
+With weight decay, -decay w_j and -decay a_j are added to the velocities of the weights that are trained.
+
 Rows on one line, x_i = alpha_i e, are one *surface* <w, e> = 0. A neuron lies on its side +1 or -1, or stays on it (0).
 """
 
@@ -33,6 +35,7 @@ class Network:
     count: int  # each datum's loss is divided by this: n for the mean, 1 for the sum
     slope: arb
     train: str
+    decay: arb
     surfaces: list = field(default_factory=list)
 
     @property
@@ -86,6 +89,7 @@ def network(problem) -> Network:
         count=len(x) if problem.reduction == "mean" else 1,
         slope=number(problem.activation.slope),
         train=problem.train,
+        decay=number(problem.decay),
     )
     for i, row in enumerate(x):
         length = norm(row)

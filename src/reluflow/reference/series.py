@@ -71,6 +71,7 @@ class Expansion:
         self.e, self.order, self.bits = e, order, bits
         self.both = net.train == "both"
         self.drive = DriveSeries(net, g, e, bits)
+        self.decay, self.fade = net.decay * arb((1, e)), fix(net.decay * arb((1, e)), bits)
         self.scale, self.q, self.b = [], [], []
         reach = sum((abs(v) * norm(x) for v, x in zip(g, net.x, strict=True)), arb(0)) * arb((1, e))
         groups: dict = {}
@@ -111,16 +112,16 @@ class Expansion:
             self.drive.extend(k + 1, f)
 
     def _advance(self, j, k, back):
-        """Order k + 1 of q' = b D and b' = <D, q>."""
-        q, b, bits = self.q[j], self.b[j], self.bits
+        """Order k + 1 of q' = b D - decay q and b' = <D, q> - decay b."""
+        q, b, bits, fade = self.q[j], self.b[j], self.bits, self.fade
         if self.both:
-            new = sum(sum(map(mul, line, D)) for line, D in zip(q, back, strict=True)) >> bits
+            new = (sum(sum(map(mul, line, D)) for line, D in zip(q, back, strict=True)) - fade * b[k]) >> bits
             for line, D in zip(q, back, strict=True):
-                line.append((sum(map(mul, b, D)) >> bits) // (k + 1))
+                line.append(((sum(map(mul, b, D)) - fade * line[k]) >> bits) // (k + 1))
             b.append(new // (k + 1))
         else:
             for line, D in zip(q, back, strict=True):
-                line.append((b[0] * D[0] >> bits) // (k + 1))
+                line.append(((b[0] * D[0] - fade * line[k]) >> bits) // (k + 1))
 
     def _contribution(self, j):
         if not self.both:
@@ -144,6 +145,13 @@ class Expansion:
         w = [(unfix(horner(line, tau, bits), bits) * r).mid() for line in self.q[j]]
         a = (unfix(horner(self.b[j], tau, bits), bits) * r).mid()
         return w, a
+
+    def shrunk(self, w, a, tau: int):
+        """(w, a) of a neuron that only decay moves, at the fixed-point time tau."""
+        if self.decay == 0:
+            return w, a
+        factor = (-self.decay * unfix(tau, self.bits)).exp()
+        return [(c * factor).mid() for c in w], (a * factor).mid()
 
     def drive_at(self, tau: int) -> list:
         """The drive g at the fixed-point time tau."""

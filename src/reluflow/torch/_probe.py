@@ -39,7 +39,8 @@ class Probe:
 
     Time is t = k step after k steps: `step` as given, else the rate of a plain SGD given as `optimizer`, else 1. `loss`
     and `reduction` follow this library's conventions: "square" is (1/2)(f - y)^2, so a loop with torch.nn.MSELoss and
-    rate lr takes steps of 2 lr. Labels 0 and 1 count as -1 and +1 for the other losses.
+    rate lr takes steps of 2 lr. Labels 0 and 1 count as -1 and +1 for the other losses. The `weight_decay` of a plain
+    SGD becomes the problem's `decay`.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Probe:
             reduction=reduction,
             activation=self._layers.activation,
             train="first" if fixed else "both",
+            decay=_decay(optimizer, step),
         )
         _agree(model, self.problem, x)
         self.steps = 0
@@ -129,13 +131,21 @@ def _state(w: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 def _plain_rate(optimizer) -> float | None:
-    """The rate of an SGD without momentum, decay or anything else; None for other optimisers."""
+    """The rate of an SGD without momentum, with one weight decay for all weights; None for other optimisers."""
     if type(optimizer) is not import_torch().optim.SGD:
         return None
-    extras = ("momentum", "dampening", "weight_decay", "nesterov", "maximize")
+    extras = ("momentum", "dampening", "nesterov", "maximize")
     groups = optimizer.param_groups
-    plain = all(not g[name] for g in groups for name in extras) and len({float(g["lr"]) for g in groups}) == 1
-    return float(groups[0]["lr"]) if plain else None
+    same = all(len({float(g[name]) for g in groups}) == 1 for name in ("lr", "weight_decay"))
+    return float(groups[0]["lr"]) if same and all(not g[name] for g in groups for name in extras) else None
+
+
+def _decay(optimizer, step: float | None) -> float:
+    """The weight decay of a plain SGD in units of the problem's loss: a step takes lr weight_decay of every weight."""
+    rate = None if optimizer is None else _plain_rate(optimizer)
+    if rate is None:
+        return 0.0
+    return float(optimizer.param_groups[0]["weight_decay"]) * rate / (step or rate)
 
 
 def _agree(model, problem: Problem, x):

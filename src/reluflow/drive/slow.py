@@ -1,0 +1,553 @@
+r"""The slow motion of a fitted network as decay -> 0, in tau = decay t.
+
+While the data are fitted, decay moves the weights along the networks with the same outputs: with J = df/dtheta,
+
+    theta' = J' nu - theta,   K nu = 2 y,   K = J J'          (first layer alone: K nu = y)
+
+which is minus the projection of theta on ker J, since J theta = 2 f. Every neuron obeys the equations of the flow with
+the drive nu and decay 1: q' = b (D - h q), b' = h (1 - b^2), c' = b h - 1, D = sum_i m_i nu_i x_i. Outputs that stray
+from y by an error come back like e^{-2 tau}. On an activation boundary the neuron is held there first, with the drive
+nu_s that this gives; its normal velocities with the bit off and on under nu_s decide, as in the flow, whether it
+crosses or slides. nu jumps at events, so that all held neurons are looked at again. Where J has dependent rows, nu is
+not unique but theta' is: least squares, by singular values.
+
+A network that rests without fitting (residual g* != 0 on some data, all pulls 0) keeps its outputs instead of the
+labels. A neuron that meets the boundary of such a datum is held there if s g*_i < 0; if s g*_i > 0 it leaves at once,
+which the flow without decay follows to its next rest: in tau an instantaneous jump of the loss.
+
+Steps are of order 8 (scipy's DOP853); crossings and releases are looked for at `PLACES` places of each step and located
+on its dense output.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reluflow.drive.exact import Machine as Exact
+from reluflow.drive.exact import progress_of
+from reluflow.drive.loop import Done, stops
+from reluflow.drive.loop import run as run_loop
+from reluflow.drive.recorder import Costs, States, Tape
+from reluflow.engine.field import OFF, ON, SLID
+from reluflow.engine.layout import parts
+from reluflow.engine.pack import Units, pack, units_of
+from reluflow.engine.surfaces import EV_DEAD, EV_OFF, EV_ON, EV_RELEASE_OFF, EV_RELEASE_ON, EV_SIGN, EV_SLIDE
+from reluflow.losses import LOSSES
+from reluflow.methods import DecayLimit, Limits, Save
+from reluflow.outcome import Outcome
+from reluflow.problem import Problem
+
+PLACES = 16
+SINGULAR = 1e-10  # singular values of J below this share of the largest count as 0
+GRAIN = 1e-11  # of |q|: a neuron this far across a boundary it has just left is still on it
+FITTED = 1e-6  # of the largest label: a residual below is none
+STORM = 200  # events at one instant
+
+
+class Motion(NamedTuple):
+    """The velocity at a state, and what it was made from."""
+
+    rate: np.ndarray
+    f: np.ndarray
+    jump: np.ndarray  # (S,) F_k of nu
+    base: np.ndarray  # (S,) B_k
+    free: np.ndarray  # (m, r) pulls before held boundaries are taken out
+    pull: np.ndarray  # (m, r)
+    rank: int
+
+
+class Event(NamedTuple):
+    """What happens first inside a step."""
+
+    clock: float
+    neuron: int
+    surface: int  # -1: the sign of b
+    held: bool  # a release
+
+
+class Machine:
+    """What `exact.Machine` is to the flow."""
+
+    def __init__(self, problem: Problem, method: DecayLimit, end: float, units: Units | None = None):
+        self.made_of = (problem, method, end, units)
+        self.problem, self.method, self.end = problem, method, end
+        self.units = units_of(problem) if units is None else units
+        self.pk, self.coords, self.start = pack(problem, self.units)
+        self.m, self.r = self.start.q.shape
+        self.big, self.n = self.pk.e.shape[0], self.pk.alpha.size
+        self.size = self.m * (self.r + 2) + 1
+        self.loss, self.both = LOSSES[problem.loss], problem.train == "both"
+        self.x = self.pk.alpha[:, None] * self.pk.e[self.pk.surf]
+        self.balanced = self.start.delta_sign == 0.0
+        self.row_bytes, self.first = 8 * (self.size + 2) + self.m * self.big, 1
+        self.steps = self.rejected = self.fields = self.flows = self.found = self.singular = 0
+        self.idle, self.stride, self.tick = 0, 1, 0
+        self.clock, self.h = 0.0, 0.01
+        self.y, self.kind = np.zeros(self.size), np.zeros((self.m, self.big), np.int64)
+        self.fresh = np.zeros((self.m, self.big), bool)
+        self.target, self.force = np.array(self.pk.y), np.zeros(self.n)
+        self.log: list[tuple[float, int, int, int, float]] = []
+
+    def __reduce__(self) -> tuple:
+        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        return type(self), self.made_of
+
+    # The field --------------------------------------------------------------------------------------------------------
+
+    def _bases(self) -> dict[int, np.ndarray]:
+        """Orthonormal rows spanning the normals that each held neuron is held on."""
+        found = {}
+        for j in np.flatnonzero(np.any(self.kind == SLID, axis=1)):
+            normals = self.pk.e[self.kind[j] == SLID]
+            _, size, vt = np.linalg.svd(normals, full_matrices=False)
+            found[int(j)] = vt[size > 1e-9 * size[0]]
+        return found
+
+    def bits(self) -> np.ndarray:
+        """(m, n) s' of every datum, 0 where the neuron is held."""
+        on = np.where(self.kind == ON, 1.0, self.pk.slope)[:, self.pk.surf]
+        on = np.where(self.pk.alpha > 0, on, 1.0 + self.pk.slope - on)
+        return np.where(self.kind[:, self.pk.surf] == SLID, 0.0, on)
+
+    def outputs(self, y: np.ndarray) -> np.ndarray:
+        q, b, c, _ = parts(y, self.m)
+        return np.sum((np.exp(2.0 * c) * b)[:, None] * self.bits() * (q @ self.x.T), axis=0)
+
+    def motion(self, y: np.ndarray) -> Motion:
+        """The velocity of (q, b, c, energy) with respect to tau."""
+        self.fields += 1
+        q, b, c, _ = parts(y, self.m)
+        bits, held, ec = self.bits(), self._bases(), np.exp(c)
+        u = q @ self.x.T
+        rows = (ec * b)[:, None, None] * bits[:, :, None] * self.x
+        for j, basis in held.items():
+            rows[j] -= (rows[j] @ basis.T) @ basis
+        theta = (ec[:, None] * q).ravel()
+        J = rows.transpose(1, 0, 2).reshape(self.n, -1)
+        if self.both:
+            J, theta = np.hstack([J, (ec[:, None] * bits * u).T]), np.concatenate([theta, ec * b])
+        f = np.sum((ec * ec * b)[:, None] * bits * u, axis=0)
+        U, size, Vt = np.linalg.svd(J, full_matrices=False)
+        keep = size > SINGULAR * size[0]
+        U, size, Vt = U[:, keep], size[keep], Vt[keep]
+        back = 2.0 if self.both else 1.0
+        nu = U @ ((Vt @ theta) / size + back * (U.T @ (self.target - f)) / size**2)
+        jump = np.bincount(self.pk.surf, np.abs(self.pk.alpha) * nu, self.big)
+        below = np.where(self.pk.alpha < 0, (1.0 + self.pk.slope) * self.pk.alpha * nu, 0.0)
+        base = np.bincount(self.pk.surf, below, self.big)
+        free = (bits * nu) @ self.x
+        pull = free.copy()
+        for j, basis in held.items():
+            pull[j] -= basis.T @ (basis @ pull[j])
+        rate = np.zeros_like(y)
+        dq, db, dc, _ = parts(rate, self.m)
+        h = np.sum(pull * q, axis=1)
+        if self.both:
+            dq[:] = b[:, None] * (pull - h[:, None] * q)
+            db[:], dc[:] = h * (1.0 - b) * (1.0 + b), b * h - 1.0
+            moved = ec**2 * (b**2 * np.sum(pull**2, axis=1) + h**2 - 4.0 * b * h + 2.0)
+        else:
+            dq[:] = b[:, None] * pull - q
+            moved = np.sum(dq**2, axis=1)
+        rate[-1] = np.sum(moved)
+        return Motion(rate, f, jump, base, free, pull, int(np.sum(keep)))
+
+    def settle(self, y: np.ndarray) -> np.ndarray:
+        """Back on held boundaries and on |q|^2 + b^2 = 2."""
+        q, b, _, _ = parts(y, self.m)
+        for j, basis in self._bases().items():
+            q[j] -= basis.T @ (basis @ q[j])
+        if self.both:
+            b[self.balanced] = np.sign(b[self.balanced])
+            size = np.linalg.norm(q, axis=1)
+            q *= (np.sqrt(np.maximum(2.0 - b * b, 0.0)) / np.where(size > 0.0, size, 1.0))[:, None]
+        return y
+
+    # What happens on boundaries ---------------------------------------------------------------------------------------
+
+    def margins(self, y: np.ndarray, now: Motion) -> list[tuple[float, int, int]]:
+        """(margin, neuron, surface) of every held boundary: negative when its bit would have to leave [slope, 1]."""
+        found = []
+        _, b, _, _ = parts(y, self.m)
+        for j in np.flatnonzero(np.any(self.kind == SLID, axis=1)):
+            on = np.flatnonzero(self.kind[j] == SLID)
+            s = 1.0 if b[j] >= 0.0 else -1.0
+            need = -np.linalg.lstsq(self.pk.e[on].T, now.free[j], rcond=1e-9)[0] - now.base[on]
+            scale = float(np.linalg.norm(now.free[j]) + np.sum(np.abs(now.jump[on]) + np.abs(now.base[on]))) + 1e-300
+            for k, wanted in zip(on.tolist(), need.tolist()):
+                F = float(now.jump[k])
+                if self._pushed(k) * s < 0.0:
+                    # Held by the residual that is not fitted, with its bit at one end: let go by nu alone.
+                    continue
+                low, high = -s * wanted - self.pk.slope * abs(F), abs(F) + s * wanted
+                margin = min(low, high) if s * F < 0.0 else -max(abs(wanted), abs(F))
+                found.append((margin / scale + 1e-10, int(j), k))
+        return found
+
+    def _pushed(self, k: int) -> float:
+        """The jump of surface k under the residual that is not fitted, 0 if there is none."""
+        return float(np.sum((np.abs(self.pk.alpha) * self.force)[self.pk.surf == k]))
+
+    def resolve(self, j: int, k: int, arrival: int, clock: float) -> bool:
+        """Decides what neuron j does on surface k, where it is; False where the flow without decay must go on.
+
+        `arrival` is ON or OFF, the side it came from, or SLID for a release.
+        """
+        _, b, _, _ = parts(self.y, self.m)
+        s = 1.0 if b[j] >= 0.0 else -1.0
+        pushed = s * self._pushed(k)
+        old = int(self.kind[j, k])
+        if pushed > 0.0:
+            self._become(j, k, OFF if arrival == ON else ON, clock, 1.0)
+            return False
+        self.kind[j, k] = SLID
+        now = self.motion(self.y)
+        others = [i for i in np.flatnonzero(self.kind[j] == SLID) if i != k]
+        e = self.pk.e[k].copy()
+        D = now.free[j].copy()
+        if others:
+            _, size, vt = np.linalg.svd(self.pk.e[others], full_matrices=False)
+            basis = vt[size > 1e-9 * size[0]]
+            e -= basis.T @ (basis @ e)
+        off = s * (float(D @ e) + (self.pk.slope * now.jump[k] + now.base[k]) * float(e @ e))
+        on = off + s * (1.0 - self.pk.slope) * float(now.jump[k]) * float(e @ e)
+        self.kind[j, k] = old
+        unique = 1.0
+        if pushed < 0.0:
+            new = SLID
+        elif off > 0.0 and on > 0.0:
+            new = ON
+        elif off <= 0.0 and on <= 0.0:
+            new = OFF
+        elif off > 0.0:
+            new = SLID
+        else:
+            new, unique = (OFF if arrival != OFF else ON), 0.0 if arrival == SLID else 1.0
+        self._become(j, k, new, clock, unique)
+        return True
+
+    def _become(self, j: int, k: int, new: int, clock: float, unique: float) -> None:
+        old = int(self.kind[j, k])
+        self.kind[j, k], self.fresh[j, k] = new, new != SLID
+        if new == old:
+            return
+        words = {ON: EV_RELEASE_ON if old == SLID else EV_ON, SLID: EV_SLIDE}
+        self._note(clock, j, k, words.get(new, EV_RELEASE_OFF if old == SLID else EV_OFF), unique)
+        dead = self.pk.slope == 0.0 and np.all(self.kind[j] == OFF) and not np.any(self.pk.opposite)
+        if dead:
+            self._note(clock, j, -1, EV_DEAD, 1.0)
+
+    def _note(self, clock: float, j: int, k: int, word: int, unique: float) -> None:
+        self.log.append((clock, j, k, word, unique))
+        self.found += 1
+
+    def release(self) -> Outcome | None:
+        """Lets go of boundaries at the present instant until all that are left hold."""
+        for _ in range(STORM):
+            held = self.margins(self.y, self.motion(self.y)) if np.any(self.kind == SLID) else []
+            worst = min(held, default=(1.0, -1, -1))
+            if worst[0] >= 0.0:
+                return None
+            if not self.resolve(worst[1], worst[2], SLID, self.clock):
+                return self.fall()
+            if self.kind[worst[1], worst[2]] == SLID:
+                return None
+        return Outcome.STORM
+
+    # A step -----------------------------------------------------------------------------------------------------------
+
+    def step(self) -> Outcome | None:
+        """One step from the present state, to its end or to the first event, which is resolved."""
+        from scipy.integrate import DOP853
+
+        if self.clock >= self.end:
+            return Outcome.REACHED
+        now = self.motion(self.y)
+        self.singular += int(now.rank < self.n)
+        if not np.all(np.isfinite(now.rate)):
+            return Outcome.NOT_FINITE
+        if self._rests(now):
+            return Outcome.STATIONARY
+        rtol = self.method.rtol
+        h = min(self.h, self.end - self.clock) if np.isfinite(self.end) else self.h
+        solver = DOP853(
+            lambda t, y: self.motion(y).rate, self.clock, self.y, self.end, first_step=h, rtol=rtol, atol=rtol
+        )
+        solver.step()
+        if solver.status == "failed":
+            return Outcome.STALLED
+        inside = solver.dense_output()
+        event = self._first(inside, self.clock, solver.t)
+        self.steps += 1
+        if event is None:
+            self.clock = self.end if solver.status == "finished" else solver.t
+            self.y = self.settle(solver.y.copy())
+            self.h = float(solver.h_abs)
+            self._clear()
+            return None
+        self.h = max(float(solver.t - self.clock), 1e-12)
+        self.idle = self.idle + 1 if event.clock <= self.clock else 0
+        self.clock = event.clock
+        self.y = self.settle(np.array(inside(event.clock)))
+        if self.idle > STORM:
+            return Outcome.STORM
+        return self._happen(event)
+
+    def _happen(self, event: Event) -> Outcome | None:
+        j, k = event.neuron, event.surface
+        q, b, _, _ = parts(self.y, self.m)
+        if k < 0:
+            b[j] = -np.sign(b[j]) * 1e-300 if b[j] != 0 else 1e-300
+            held = bool(np.any(self.kind[j] == SLID))
+            self._note(self.clock, j, -1, EV_SIGN, 0.0 if held else 1.0)
+            return self.release()
+        if not event.held:
+            q[j] -= (q[j] @ self.pk.e[k]) * self.pk.e[k]
+            if not self.resolve(j, k, int(self.kind[j, k]), self.clock):
+                return self.fall()
+            self.y = self.settle(self.y)
+        elif not self._let_go(j, k):
+            return self.fall()
+        return self.release()
+
+    def _let_go(self, j: int, k: int) -> bool:
+        """Releases neuron j from surface k, where its bit has just reached an end of [slope, 1]; as `resolve`."""
+        now = self.motion(self.y)
+        s = 1.0 if parts(self.y, self.m)[1][j] >= 0.0 else -1.0
+        on = np.flatnonzero(self.kind[j] == SLID)
+        need = -np.linalg.lstsq(self.pk.e[on].T, now.free[j], rcond=1e-9)[0] - now.base[on]
+        F, wanted = float(now.jump[k]), float(need[on.tolist().index(k)])
+        if s * F >= 0.0:
+            return self.resolve(j, k, SLID, self.clock)
+        low, high = -s * wanted - self.pk.slope * abs(F), abs(F) + s * wanted
+        self._become(j, k, OFF if low < high else ON, self.clock, 1.0)
+        return True
+
+    def _clear(self) -> None:
+        q, _, _, _ = parts(self.y, self.m)
+        side = np.where(self.kind == ON, 1.0, -1.0)
+        left = side * (q @ self.pk.e.T) > GRAIN * np.linalg.norm(q, axis=1)[:, None]
+        self.fresh &= ~left
+
+    def _first(self, inside, t0: float, t1: float) -> Event | None:
+        """The first crossing, change of sign or release in (t0, t1]."""
+        from scipy.optimize import brentq
+
+        times = t0 + (t1 - t0) * np.arange(1, PLACES + 1) / PLACES
+        times[-1] = t1
+        side = np.where(self.kind == ON, 1.0, np.where(self.kind == OFF, -1.0, 0.0))
+        if self.pk.slope == 1.0:
+            side[:] = 0.0
+        watch_b = ~self.balanced if self.both else np.zeros(self.m, bool)
+        sign = np.where(parts(self.y, self.m)[1] >= 0.0, 1.0, -1.0)
+        held = bool(np.any(self.kind == SLID))
+        before = t0
+        for t in times:
+            y = np.array(inside(t))
+            q, b, _, _ = parts(y, self.m)
+            norm = np.linalg.norm(q, axis=1)[:, None]
+            over = side * (q @ self.pk.e.T) < np.where(self.fresh, -GRAIN * norm, 0.0)
+            found: list[Event] = []
+            for j, k in np.argwhere(over).tolist():
+                height = lambda s, j=j, k=k: side[j, k] * float(parts(np.array(inside(s)), self.m)[0][j] @ self.pk.e[k])
+                low = height(before)
+                at = float(brentq(height, before, t, xtol=1e-15)) if low > 0.0 else before
+                found.append(Event(at, j, k, False))
+            for j in np.flatnonzero(watch_b & (sign * b < 0.0)).tolist():
+                weight = lambda s, j=j: float(sign[j] * parts(np.array(inside(s)), self.m)[1][j])
+                at = float(brentq(weight, before, t, xtol=1e-15)) if weight(before) > 0.0 else before
+                found.append(Event(at, j, -1, False))
+            if held:
+                found += self._released(inside, before, float(t))
+            if found:
+                return min(found, key=lambda event: event.clock)
+            before = float(t)
+        return None
+
+    def _released(self, inside, before: float, t: float) -> list[Event]:
+        from scipy.optimize import brentq
+
+        def lowest(s: float) -> float:
+            y = np.array(inside(s))
+            return min((margin for margin, _, _ in self.margins(y, self.motion(y))), default=1.0)
+
+        if lowest(t) >= 0.0:
+            return []
+        at = float(brentq(lowest, before, t, xtol=1e-13)) if lowest(before) > 0.0 else before
+        y = np.array(inside(at))
+        _, j, k = min(self.margins(y, self.motion(y)))
+        return [Event(at, j, k, True)]
+
+    def _rests(self, now: Motion) -> bool:
+        """Whether no neuron moves by more than rtol / 100 in a unit of tau, or is gone and shrinks."""
+        dq, db, dc, _ = parts(now.rate, self.m)
+        _, _, c, _ = parts(self.y, self.m)
+        small = 1e-2 * self.method.rtol
+        if not self.both:
+            return bool(np.max(np.abs(dq)) <= small)
+        gone = (2.0 * c < -37.0) & (dc < 0.0)
+        moves = np.sqrt(np.sum(dq * dq, axis=1) + db * db) > small
+        return not np.any(moves | (~gone & (np.abs(dc) > small)))
+
+    # Fits -------------------------------------------------------------------------------------------------------------
+
+    def fall(self) -> Outcome | None:
+        """The flow without decay from the present state to its next rest."""
+        q, _, _, _ = parts(self.y, self.m)
+        # A nudge into the cell that was decided on: on a boundary the flow would take the regular side.
+        for j, k in np.argwhere(self.fresh & (np.abs(q @ self.pk.e.T) <= GRAIN)).tolist():
+            q[j] += (1.0 if self.kind[j, k] == ON else -1.0) * 1e-12 * self.pk.e[k]
+        q, b, c = self.split(self.y)
+        from reluflow.init import Params
+
+        init = Params(self.coords.expand(q), b, log_scale=np.maximum(c, -1e6))
+        return self._fit(Problem(self.problem.data, init, self.problem.loss, self.problem.reduction,
+                                 self.problem.activation, self.problem.train))  # fmt: skip
+
+    def _fit(self, problem: Problem) -> Outcome | None:
+        """Follows the flow of `problem` to rest, and takes its state and activation pattern over."""
+        rtol = min(self.method.rtol, 1e-8)
+        exact = Exact(problem, rtol, np.inf, rest=1e-2 * rtol, units=self.units)
+        self.flows += 1
+        with stops() as stop:
+            run = run_loop(exact, Save(frames=2), Limits(), None, stop)
+        if not run.outcome.success:
+            return run.outcome
+        energy = self.y[-1]
+        self.y = np.array(exact.st.y)
+        self.y[-1] = energy
+        kind = exact.st.code & 3
+        self.kind = np.where(kind == ON, ON, np.where(kind == OFF, OFF, SLID))
+        self.kind[exact.st.dead == 1] = OFF
+        self.fresh = np.ones_like(self.fresh)
+        self._aim()
+        return self._set_out()
+
+    def _aim(self) -> None:
+        """What is to be kept: labels where they are fitted, the present outputs elsewhere; the residuals left."""
+        f = self.outputs(self.y)
+        miss = self.pk.y - f
+        open_ = np.abs(miss) > FITTED * max(float(np.max(np.abs(self.pk.y))), 1e-300)
+        self.target = np.where(open_, f, self.pk.y)
+        self.force = np.where(open_, self.loss.force(self.pk.y, f, self.pk.weight), 0.0)
+
+    def _set_out(self) -> Outcome | None:
+        """Held boundaries at the start are decided by the slow motion."""
+        self.y = self.settle(self.y)
+        return self.release()
+
+    # A run ------------------------------------------------------------------------------------------------------------
+
+    def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
+        p = self.problem
+        outcome = self._fit(Problem(p.data, p.init, p.loss, p.reduction, p.activation, p.train))
+        self._write(tape)
+        return outcome
+
+    def advance(self, budget: int, tape: Tape) -> Outcome | None:
+        for _ in range(budget):
+            outcome = self.step()
+            self.tick += 1
+            if outcome is not None:
+                return outcome
+            if self.tick >= self.stride:
+                self.tick = 0
+                self._write(tape)
+        return None
+
+    def finish(self, tape: Tape, outcome: Outcome) -> None:
+        if not tape.marks or tape.checkpoints()[0].clock[-1] != self.clock or self.log:
+            self._write(tape, last=True)
+        keep = np.r_[np.diff(tape.checkpoints()[0].clock) > 0.0, True]
+        tape.select(np.flatnonzero(keep))
+
+    def done(self) -> Done:
+        return Done(self.steps, self.steps, self.found, self.steps)
+
+    def progress(self) -> tuple[float | None, float]:
+        return progress_of(self.clock, self.end, False)
+
+    def costs(self) -> Costs:
+        regimes: dict[str, float] = {"slow": self.steps, "flows": self.flows, "singular": self.singular}
+        return Costs(self.steps, self.rejected, self.fields, 1.0, regimes)
+
+    def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
+        from reluflow.drive.exact import stored_flow
+
+        found = stored_flow(self.coords, self.end, 0.0)
+        return found | {"control/units": np.array([self.units.x0, self.units.y0, self.units.b0])}
+
+    def _write(self, tape: Tape, last: bool = False) -> None:
+        code = self.kind.reshape(1, -1).astype(np.int8)
+        tape.keep(States(np.array([self.clock]), self.y[None].copy(), code), np.array([self.h]), self._thinned, last)
+        if self.log:
+            tape.events.append(np.array(self.log))
+            self.log = []
+
+    def _thinned(self, newest_dropped: bool, newest: float) -> None:
+        self.tick += newest_dropped * self.stride
+        self.stride *= 2
+
+    # Any moment -------------------------------------------------------------------------------------------------------
+
+    def restore(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
+        """Puts a checkpoint back."""
+        self.clock, self.h, self.y = float(clock), float(resume), np.array(y)
+        self.kind = code.reshape(self.m, self.big).astype(np.int64)
+        q, _, _, _ = parts(self.y, self.m)
+        self.fresh = np.abs(q @ self.pk.e.T) <= GRAIN * np.linalg.norm(q, axis=1)[:, None]
+        self._aim()
+
+    def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """States at ascending values of tau, each by steps of its own from the checkpoint put back last."""
+        base: Any = (self.clock, self.h, self.y.copy(), self.kind.copy())
+        end = self.end
+        y, code = np.empty((len(wanted), self.size)), np.empty((len(wanted), self.m * self.big), np.int8)
+        for i, clock in enumerate(wanted):
+            self.restore(base[0], base[1], base[2], base[3].reshape(-1))
+            self.end = float(clock)
+            while self.clock < clock and self.step() is None:
+                pass
+            y[i], code[i] = self.y, self.kind.reshape(-1)
+            self.log = []
+        self.end = end
+        return y, code
+
+    def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q (..., m, r), b (..., m) and c (..., m) of states, in the user's units."""
+        q, b, c, _ = parts(y, self.m)
+        if self.units.first:
+            return q / self.units.weight, b * self.units.b0, c
+        return q, b, c - self.units.log_size
+
+    def energy(self, y: np.ndarray) -> np.ndarray:
+        """The integral of |theta'|^2, in the user's units: what |theta|^2 / 2 has lost."""
+        unit = 1.0 / self.units.weight**2 if self.units.first else np.exp(-2.0 * self.units.log_size)
+        return y[..., -1] * unit
+
+    def look(
+        self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Outputs (rows, n), log loss (rows,) and, when asked for, surface bits (rows, m, S) of stored states."""
+        kept = self.kind
+        f = np.empty((len(clock), self.n))
+        out = np.empty((len(clock) if bits else 0, self.m, self.big))
+        for i in range(len(clock)):
+            self.kind = code[i].reshape(self.m, self.big).astype(np.int64)
+            f[i] = self.outputs(y[i])
+            if bits:
+                now = self.motion(y[i])
+                out[i] = np.where(self.kind == ON, 1.0, self.pk.slope)
+                for j in np.flatnonzero(np.any(self.kind == SLID, axis=1)):
+                    on = np.flatnonzero(self.kind[j] == SLID)
+                    need = -np.linalg.lstsq(self.pk.e[on].T, now.free[j], rcond=1e-9)[0] - now.base[on]
+                    jump = np.where(now.jump[on] != 0.0, now.jump[on], 1.0)
+                    out[i, j, on] = np.clip(need / jump, self.pk.slope, 1.0)
+        self.kind = kept
+        logs = self.loss.log_total(self.pk.y, f, self.pk.weight, self.pk.constant) if len(f) else np.empty(0)
+        if self.units.y0 != 1.0:
+            f *= self.units.y0
+            logs = logs + 2.0 * np.log(self.units.y0)
+        return f, logs, out
