@@ -64,7 +64,7 @@ def compile_here(part: str) -> None:
 
     small = rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2))
     if part == "descent":
-        ways = ({}, {"fast_forward": False}, {"dtype": "float32"})
+        ways: tuple[dict, ...] = ({}, {"fast_forward": False}, {"dtype": "float32"})
         for driver in (descent.Machine(small, rf.Descent(step=1e-2, **way), 100) for way in ways):
             loop.run(driver, rf.Save(), rf.Limits(), None, loop.Stops())
         return
