@@ -9,11 +9,11 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from reluflow.drive.compile import PARTS
+from reluflow.drive.compile import PARTS, command
 
 
 def compile_apart(part: str) -> int:
-    return subprocess.run([sys.executable, "-m", "reluflow.drive.compile", part]).returncode
+    return subprocess.run(command(part)).returncode
 
 
 def main(arguments: list[str]) -> int:

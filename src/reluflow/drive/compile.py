@@ -1,7 +1,5 @@
 """Kernels that are not compiled yet, compiled side by side: each in a process of its own, which stores it on disk.
 
-    python -m reluflow.drive.compile burst      one of PARTS, and no other
-
 A first flow needs `burst` and `rare`, half a minute each; while one process compiles `rare`, another compiles `burst`.
 """
 
@@ -25,12 +23,16 @@ def beside(*parts: str) -> None:
     for part in parts:
         if part not in _running and _missing(part):
             environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "RELUFLOW_APART": "1"}
-            command = [sys.executable, "-m", __name__, part]
             quiet = subprocess.DEVNULL
             try:
-                _running[part] = subprocess.Popen(command, env=environ, stdout=quiet, stderr=quiet, stdin=quiet)
+                _running[part] = subprocess.Popen(command(part), env=environ, stdout=quiet, stderr=quiet, stdin=quiet)
             except OSError:
                 return  # no process can be started: everything is compiled here, one after another
+
+
+def command(part: str) -> list[str]:
+    """What compiles one part and stores it, in a process of its own."""
+    return [sys.executable, "-c", f"from {__name__} import compile_here; compile_here({part!r})"]
 
 
 def ready(part: str) -> None:
@@ -77,7 +79,3 @@ def compile_here(part: str) -> None:
         machine.burst(0)
     else:
         machine._rare(rare.RESTORE)
-
-
-if __name__ == "__main__":
-    compile_here(sys.argv[1])
