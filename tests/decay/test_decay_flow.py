@@ -219,9 +219,10 @@ def test_a_second_run_confirms_the_first_and_the_record_is_consistent():
 
 
 def test_theorems_about_the_plain_loss_do_not_apply():
-    sol = rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(12, 2, -6.0, seed=0), decay=0.01), t1=30.0)
-    report = rf.check("boursier2022.theorem1", sol)
+    sol = rf.solve(drawn(3, decay=0.1, balanced=False), t1=2.0)
+    report = rf.check("boursier2022.lemma1", sol)  # a^2 - |w|^2 is conserved: not with decay
     assert not report.applies and any(h.text == "no weight decay" for h in report.hypotheses)
+    assert any(claim.verdict == "violated" for claim in report.claims)
 
 
 def test_a_saved_run_keeps_its_decay(tmp_path):
@@ -261,13 +262,11 @@ def test_fast_forwarded_descent_with_decay_is_the_stepped_one(log_scale):
     problem = rf.Problem(rf.data.two_points(), rf.init.balanced(12, 2, log_scale, seed=0), decay=0.05)
     t1 = -4.0 * log_scale
     fast, slow = (rf.solve(problem, rf.Descent(step=0.02, fast_forward=way), t1=t1) for way in (True, False))
-    assert fast.stats.regimes["jumped"] > 0.5 * fast.stats.steps
+    assert fast.stats.regimes["jumped"] > 0.3 * fast.stats.steps and fast.stats.regimes["jumps"] < 10
     t = np.linspace(0.0, t1, 9)
     np.testing.assert_allclose(fast.outputs_at(t), slow.outputs_at(t), rtol=1e-8, atol=1e-12)
     np.testing.assert_array_equal(fast.events.neuron, slow.events.neuron)
     np.testing.assert_allclose(fast.events.t, slow.events.t)
-    sizes = [
-        sol.end.log_scale[0] + np.log(np.hypot(sol.end.a[0], np.linalg.norm(sol.end.w[0], axis=1)))
-        for sol in (fast, slow)
-    ]
+    seen = [sol.moments([0.5 * min(fast.t_end, slow.t_end)]) for sol in (fast, slow)]
+    sizes = [m.log_scale[0] + np.log(np.hypot(m.a[0], np.linalg.norm(m.w[0], axis=1))) for m in seen]
     np.testing.assert_allclose(*sizes, rtol=1e-9)

@@ -123,3 +123,17 @@ def test_what_the_limit_does_not_cover_is_refused():
         rf.solve(rf.Problem(data, start, loss="logistic"), rf.DecayLimit(), t1=1.0)
     with pytest.raises(ValueError, match=r"`rf\.DecayLimit` needs `decay=0`, got 0\.1"):
         rf.solve(rf.Problem(data, start, decay=0.1), rf.DecayLimit(), t1=1.0)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("k", range(30))
+def test_every_fit_with_nothing_slid_is_approached_like_decay(k):
+    problem = fitting(k)
+    fit = rf.solve(problem, rf.Flow(rtol=1e-11), t1=3000.0)
+    if fit.loss[-1] > 1e-16 or np.any(fit.sliding_at(3000.0)):
+        pytest.skip("the flow rests without fitting, or with a neuron held on a boundary")
+    limit = rf.solve(problem, rf.DecayLimit(rtol=1e-9), t1=1.0)
+    if limit.stats.non_unique:
+        pytest.skip("the limit passes a point from which it may go on in several ways")
+    far, near = (apart(finite(problem, decay, 1.0).final, limit.final) for decay in (1e-3, 1e-4))
+    assert 0.05 < near / far < 0.2 and near < 0.01

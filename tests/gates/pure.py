@@ -152,12 +152,12 @@ def with_decay(loss, train, make, log_scale):
 
 @case
 def with_decay_in_windows():
-    flow.BLAS_ABOVE, kept = 0, flow.BLAS_ABOVE
+    flow.REGIME = "windows"
     try:
         problem = spread(1, "square", 0.0, rf.init.gaussian)
         return solved(rf.Problem(problem.data, problem.init, decay=0.05), rf.Flow(rtol=1e-4), 6.0)
     finally:
-        flow.BLAS_ABOVE = kept
+        flow.REGIME = None
 
 
 @case

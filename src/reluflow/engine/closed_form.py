@@ -24,6 +24,7 @@ SMALL = 1e-14  # an output, relative to what the forces feel, at which a jump en
 EARLY = 1e-2  # a jump begins when outputs are below this share of SMALL
 NEVER = 2**62
 NOTHING, SMALL_ONES, ALL = 0, 1, 2
+STAYS = 1.0  # in place of `shrink`, which is negative: forces and decay balance
 
 
 class Jump(NamedTuple):
@@ -189,6 +190,13 @@ def settle(task, st, jump, j, now):
     own = norm2 if task.first == 1 else norm2 + st.b[j] * st.b[j]
     if pull <= 1.8e-15 * size or task.step * pull * np.sqrt(moved) <= RESTING * np.sqrt(own):
         return
+    if task.decay > 0.0:
+        change = (pull * p - task.decay * st.b[j]) ** 2
+        for k in range(d):
+            change += (st.b[j] * pull * e[k, j] - task.decay * st.q[k, j]) ** 2
+        if task.step * np.sqrt(change) <= RESTING * np.sqrt(own):
+            jump.shrink[j] = STAYS
+            return
     for k in range(d):
         across[k, j] = st.q[k, j] - p * e[k, j]
     plus, minus = st.b[j] + p, st.b[j] - p
@@ -249,7 +257,7 @@ def moved_to(task, st, jump, j, now):
     q, e, across = jump.q, jump.along, jump.across
     d = q.size
     k = now - jump.base[j]
-    less = k * fade(task) if task.decay > 0.0 else 0.0
+    less = k * fade(task) if task.decay > 0.0 and jump.shrink[j] != STAYS else 0.0
     if jump.grow[j] == 0.0 and less < 0.0:
         shift = int(np.rint(less / LOG2))
         factor = np.exp(less - shift * LOG2)

@@ -258,6 +258,7 @@ def picture(
         "draft": draft,
         "loss": problem.loss,
         "slope": problem.activation.slope,
+        "decay": problem.decay,
         "bias": bool(d == 2 and np.all(problem.data.x[:, 1] == 1.0)),
         "tailed": problem.endless,
         "descent": is_descent(sol),

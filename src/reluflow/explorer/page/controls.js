@@ -136,6 +136,11 @@ function networkPart() {
         from: (v) => v,
       set: (v) => { if (v > 0) problem.activation = { kind: "leaky_relu", slope: Math.min(1, v) }; else delete problem.activation; },
     }),
+    slider("δ", "decay", "weight decay: every weight shrinks at this rate; 0 is none", {
+      id: "decay", path: "problem.decay", get: () => problem.decay ?? 0, to: (s) => (s < 0.02 ? 0 : 10 ** (4 * (s - 1))),
+      from: (v) => (v > 0 ? Math.max(0.02, 1 + Math.log10(v) / 4) : 0), round: (v) => Number(v.toPrecision(2)),
+      set: (v) => { if (v > 0) problem.decay = Math.min(1, v); else delete problem.decay; },
+    }),
   ];
 }
 
