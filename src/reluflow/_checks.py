@@ -148,4 +148,4 @@ def _way_out(word: str, free: list[str], missing: list[str]) -> str:
     if not ours and word in ELSEWHERE and (word != "scale" or "log_scale" in free):
         return f"{ELSEWHERE[word]}."
     close = ours or difflib.get_close_matches(word, free, n=1, cutoff=0.65) or missing
-    return f"did you mean `{close[0]}`?" if close else "leave it out."
+    return f"did you mean `{close[0]}`?" if close else "it is not supported; leave it out."

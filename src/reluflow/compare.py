@@ -187,7 +187,7 @@ def compare(
     tol: float = 1e-2,
     points: int = 400,
     limits: Limits | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> Comparison:
     """Runs `problem` up to t1 by the flow and by the descent `method`, and finds where they separate.
 

@@ -227,7 +227,9 @@ class Experiment:
         """The `rf.Flow`, `rf.SteppedFlow` or `rf.Descent`."""
         return _schema.build(_schema.tables()["method"], self._tables["method"])
 
-    def run(self, progress: Callable[[Progress], None] | None = None, *, limits: Limits | None = None) -> Solution:
+    def run(
+        self, progress: Callable[[Progress], None] | bool | None = None, *, limits: Limits | None = None
+    ) -> Solution:
         """The `rf.Solution`, with this experiment as its `.experiment`; `limits` override the experiment's own."""
         from reluflow.outcome import SolveError
         from reluflow.solve import solve

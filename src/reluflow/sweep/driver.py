@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from reluflow import _progress
 from reluflow._checks import by_name, number, whole
 from reluflow.experiment import Experiment, ExperimentError
 from reluflow.sweep import dataset, folder, keep, point, pool
@@ -54,7 +55,7 @@ def sweep(
     workers: int | None = None,
     seconds: float | None = None,
     memory: str | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ):
     """Runs `experiment` at every point of `over` and returns the quantities `keep` as one `xarray.Dataset`.
 
@@ -65,7 +66,7 @@ def sweep(
     `store` is a folder that gets one file per finished task; `resume=True` continues a sweep found there,
     with bit-identical results, and `retry=True` also repeats its failed points. The points are computed by `workers`
     processes (default: one per core; 0: in this process) or by those of the Dask `scheduler` at an address. `progress`
-    is called with a `Progress`. Ctrl-C returns the points computed so far.
+    is as for `rf.solve`, a function being called with a `Progress`. Ctrl-C returns the points computed so far.
     """
     about, plan = _plan(experiment, over, keep, design, points, seed)
     if workers is not None:
@@ -74,14 +75,15 @@ def sweep(
     disk = None if store is None else folder.Folder(store)
     if disk is None and (resume or retry):
         raise ValueError("Resuming needs `store`: give the folder of the sweep.")
-    run = Run(about, plan, disk, budgets, experiment.folder, progress)
-    try:
-        run.begin(resume=resume or retry, retry=retry)
-        if run.waiting:
-            run.go(lambda: _pool(scheduler, workers), restarts=RESTARTS if scheduler is None else 0)
-    finally:
-        if disk is not None:
-            disk.close()
+    with _progress.shown(progress, _progress.of_points) as tell:
+        run = Run(about, plan, disk, budgets, experiment.folder, tell)
+        try:
+            run.begin(resume=resume or retry, retry=retry)
+            if run.waiting:
+                run.go(lambda: _pool(scheduler, workers), restarts=RESTARTS if scheduler is None else 0)
+        finally:
+            if disk is not None:
+                disk.close()
     return run.dataset()
 
 
