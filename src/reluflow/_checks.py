@@ -99,6 +99,15 @@ def number(name: str, value, *, rule: str, ok, hint: str) -> float:
     return result
 
 
+def all_trained(init, what: str) -> None:
+    """Raises one sentence if some weights of `init` are fixed, where `what` is not made for that."""
+    if init.fixed is not None:
+        raise ValueError(
+            f"{what} needs weights that are all trained, got {np.count_nonzero(init.fixed)} fixed (an output bias, for "
+            "instance): use a last Linear with `bias=False`, or omit `fixed`."
+        )
+
+
 def by_name(call: T) -> T:
     """The same function or class, with a one-sentence error for unknown or missing arguments."""
     if isinstance(call, type):

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from reluflow._checks import one_of
+from reluflow._checks import all_trained, one_of
 from reluflow.claim import Claim, Report
 from reluflow.data.core import Data
+from reluflow.init import Params
 from reluflow.papers import _found
 from reluflow.problem import Problem
 
@@ -289,4 +290,7 @@ def _reduce(name: str, needs: str, subject):
         fits = isinstance(subject, Solution) and (needs == "solution" or by_descent == (needs == "descent"))
     if not fits:
         raise TypeError(f"{name} needs {NEEDS[needs]}, got {type(subject).__name__}: {WAYS[needs]}.")
+    init = getattr(getattr(subject, "problem", subject), "init", None)
+    if isinstance(init, Params):
+        all_trained(init, name)
     return subject

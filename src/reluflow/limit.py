@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow._checks import as_finite, by_name
+from reluflow._checks import all_trained, as_finite, by_name
 from reluflow._early import Early, early_phase, text_of
 from reluflow._saddles import Course, Saddle, followed_course, orthogonal_course, orthogonal_inputs
 from reluflow.engine.pack import loss_at_zero
@@ -94,6 +94,7 @@ def limit(problem: Problem, *, follow: bool = True, log_scales: Scales = (-1e4, 
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"`problem` must be an rf.Problem, got {type(problem).__name__}.")
+    all_trained(problem.init, "`rf.limit`")
     if problem.train == "first":
         raise ValueError(
             '`rf.limit` needs `train="both"`, got "first": with fixed output weights nothing waits for log(1/scale).'

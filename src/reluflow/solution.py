@@ -235,7 +235,8 @@ class Solution:
     def at(self, t: Times = None, *, log_t: Times = None) -> Params | list[Params]:
         """The weights at time t (or e^log_t) as `Params`; a list of them for several times."""
         found, scalar = self._moments(t, log_t)
-        params = [_params(w, a, c) for w, a, c in zip(found.w, found.a, found.log_scale)]
+        fixed = self.problem.init.fixed
+        params = [_params(w, a, c, fixed) for w, a, c in zip(found.w, found.a, found.log_scale)]
         return params[0] if scalar else params
 
     def outputs_at(self, t: Times = None, *, log_t: Times = None) -> np.ndarray:
@@ -300,7 +301,7 @@ class Solution:
     def final(self) -> Params:
         """The weights at the end of the run."""
         end = self.end
-        return _params(end.w[0], end.a[0], end.log_scale[0])
+        return _params(end.w[0], end.a[0], end.log_scale[0], self.problem.init.fixed)
 
     def __copy__(self) -> Solution:
         return type(self)(self.recording, self.replay)
@@ -331,9 +332,9 @@ class Solution:
         return repr(self) if found is None else f"{self!r}\n{found}"
 
 
-def _params(w: np.ndarray, a: np.ndarray, log_scale: np.ndarray) -> Params:
+def _params(w: np.ndarray, a: np.ndarray, log_scale: np.ndarray, fixed: np.ndarray | None) -> Params:
     """Weights at one instant; a neuron that has shrunk below the smallest log scale is given that."""
-    return Params(w, a, log_scale=np.maximum(log_scale, LOG_MIN))
+    return Params(w, a, log_scale=np.maximum(log_scale, LOG_MIN), fixed=fixed)
 
 
 def _frames(sol: Solution) -> Moments:

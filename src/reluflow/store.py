@@ -229,6 +229,8 @@ def _parts(sol: Solution) -> tuple[dict, dict]:
         "events/code": (("event",), events.code),
         "events/unique": (("event",), events.unique),
     }
+    if init.fixed is not None:
+        arrays["init/fixed"] = (("neuron", "feature"), init.fixed)
     if init.log_scale_a is not None:
         arrays["init/log_scale_a"] = (("scale",), np.atleast_1d(np.asarray(init.log_scale_a, float)))
     for name, value in _record(sol).items():
@@ -449,7 +451,10 @@ def _read_1(path: Path, attributes: dict) -> Solution:
         problem = Problem(
             Data(arrays["data/x"], arrays["data/y"], name=about["data"]),
             Params(
-                arrays["init/w"], arrays["init/a"], **{k: v if len(v) > 1 else float(v[0]) for k, v in scales.items()}
+                arrays["init/w"],
+                arrays["init/a"],
+                **{k: v if len(v) > 1 else float(v[0]) for k, v in scales.items()},
+                fixed=arrays.get("init/fixed"),
             ),
             loss=about["loss"],
             reduction=about["reduction"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reluflow._checks import all_trained
 from reluflow.bias._input import squared_norm as norm_of
 from reluflow.bias.extremal import Extremal, extremal
 from reluflow.bias.kernel import Kernel, kernel, moved
@@ -106,6 +107,7 @@ def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
     if not isinstance(sol, Solution):
         raise TypeError(f"`rf.bias.report` needs a Solution of rf.solve, got {type(sol).__name__}.")
     problem, notes = sol.problem, []
+    all_trained(problem.init, "`rf.bias.report`")
 
     def tried(what, part):
         try:

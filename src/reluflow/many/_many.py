@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from reluflow import _progress
-from reluflow._checks import by_name
+from reluflow._checks import all_trained, by_name
 from reluflow.drive import descent as plain
 from reluflow.drive.loop import Progress
 from reluflow.init import Params
@@ -169,6 +169,8 @@ def _given(problems, method) -> tuple[list[Problem], list[Descent]]:
     problems = list(problems)
     if not problems or not all(isinstance(p, Problem) for p in problems):
         raise TypeError("`problems` must be a list of at least one rf.Problem, got none or something else.")
+    for problem in problems:
+        all_trained(problem.init, "`rf.solve_many`")
     methods = list(method) if isinstance(method, Sequence) else [method] * len(problems)
     if len(methods) != len(problems) or not all(isinstance(m, Descent) for m in methods):
         raise TypeError(
