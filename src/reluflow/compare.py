@@ -144,6 +144,11 @@ class Comparison:
             )
         return "\n".join([*lines, "", self.summary()])
 
+    def _repr_html_(self) -> str:
+        from reluflow import _html
+
+        return _html.text(self.summary()) + _html.figure(self.figure())
+
     def figure(self) -> Figure:
         """Losses, output gap and differing bits over time, as a matplotlib figure."""
         from matplotlib.figure import Figure

@@ -14,25 +14,31 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
+from reluflow._checks import as_finite
 from reluflow.clock import Clock, clock_for
 from reluflow.drive.loop import Driver, Run
 from reluflow.drive.recorder import Costs, States
 from reluflow.events import Events
 from reluflow.init import LOG_MIN, Params
+from reluflow.losses import LOSSES
 from reluflow.methods import Descent, Flow, Method
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.replay import Moments, Replay
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
+    from matplotlib.figure import Figure
 
+    from reluflow.data.core import Data
     from reluflow.experiment import Experiment
     from reluflow.phases import Phases
 
 T = TypeVar("T")
 ENERGY_MOST = 1e-3  # energy error of a flow above which its outcome says so
 CONFIRMED = "confirmed"  # the key under which a run keeps what `rf.confirm` found
+DRAWN = 1000  # most neurons of a run that a notebook draws without being asked
 Times = float | list[float] | np.ndarray | None
 
 
@@ -85,6 +91,8 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 
 class Solution:
     """A run of a problem. Frames are the run's own steps, thinned, or the times given by `Save(times=...)`."""
+
+    dense = True  # whether every instant can be asked for, not the frames alone
 
     def __init__(self, recording: Recording, replay: Replay):
         self.recording, self.replay = recording, replay
@@ -221,6 +229,21 @@ class Solution:
 
         return store.to_xarray(self)
 
+    def to_pandas(self) -> pd.DataFrame:
+        """A table with one row per frame: t, log_t, loss, log_loss, every output and every log |w_j|."""
+        import pandas as pd
+
+        columns = {"t": self.t, "log_t": self.log_t, "loss": self.loss, "log_loss": self.log_loss}
+        columns |= {f"output_{i}": f for i, f in enumerate(self.outputs.T)}
+        columns |= {f"log_norm_{j}": size for j, size in enumerate(self.log_norm.T)}
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(self.t), name="frame"))
+
+    def plot(self, *, title: str = "") -> Figure:
+        """The picture of `rf.plot.picture`: loss, neurons, directions, and what was learned."""
+        from reluflow.plot import picture
+
+        return picture(self, title=title)
+
     # Any moment -----------------------------------------------------------------------------------------------------
 
     @overload
@@ -269,6 +292,33 @@ class Solution:
         """Bits before the first event, (width, n): signs of <w_j, x_i>; on a surface off (descent: `at_zero`)."""
         return self.bits_at(0.0) if isinstance(self.method, Descent) else self.replay.signs()
 
+    def predict(self, x: Any, t: Times = None, *, log_t: Times = None) -> np.ndarray:
+        """f(x) of new inputs at the end of the run, or at time t (or e^log_t): (k,), or (times, k).
+
+        `x` has one row per input, with the data's columns; where the data's last column is constant (`with_bias()`) it
+        may be left out, and on a line `x` may be a list of numbers.
+        """
+        rows = inputs(self.problem.data.x, x)
+        if t is None and log_t is None:
+            found, scalar = self.end, True
+        else:
+            found, scalar = self._moments(t, log_t)
+        slope = self.problem.activation.slope
+        z = found.w @ rows.T
+        with np.errstate(under="ignore", over="ignore"):
+            scaled = found.a * np.exp(2.0 * found.log_scale)
+            f = np.einsum("tm,tmk->tk", scaled, np.maximum(z, slope * z))
+        return f[0] if scalar else f
+
+    def test_loss(self, data: Data, t: Times = None, *, log_t: Times = None) -> float | np.ndarray:
+        """The problem's loss on other data, at the end of the run or at times t (or e^log_t)."""
+        f = np.atleast_2d(self.predict(data.x, t, log_t=log_t))
+        weight = 1.0 / data.n if self.problem.reduction == "mean" else 1.0
+        with np.errstate(over="ignore"):
+            found = np.exp(LOSSES[self.problem.loss].log_total(data.y, f, weight))
+        scalar = np.ndim(t if log_t is None else log_t) == 0
+        return float(found[0]) if scalar else found
+
     def phases(self, tol: float = 1e-2) -> Phases:
         """Alignment, growth, plateaus, convergence: a table with start, end, neurons that grew, losses of saddles."""
         from reluflow.phases import phases
@@ -314,7 +364,7 @@ class Solution:
 
     def __repr__(self) -> str:
         log_loss, s = float(self.end.log_loss[0]), self.stats
-        loss = f"{np.exp(log_loss):.6g}" if -700 < log_loss < 700 or log_loss == -np.inf else f"e^{log_loss:.6g}"
+        loss = _size(log_loss)
         descent = isinstance(self.method, Descent)
         steps = f"{s.steps} iterations" if descent else f"{s.steps} steps"
         accuracy = f"step {self.method.step:g}" if isinstance(self.method, Descent) else f"rtol {s.rtol:g}"
@@ -326,6 +376,22 @@ class Solution:
             f"{accuracy}; {self.outcome.value})"
         )
 
+    def _repr_html_(self) -> str:
+        from reluflow import _html
+
+        p, s = self.problem, self.stats
+        low = min(float(v.min()) for v in p.init.log_scales)
+        rows = [
+            ("data", f"{p.data.name or 'arrays'}: {p.data.n} points in {p.data.d} dimensions"),
+            ("network", f"{p.init.width} neurons from e^{low:.6g}, {p.reduction} {p.loss} loss"),
+            ("time", f"0 to {end_text(self)}"),
+            ("loss", f"{_size(float(self.log_loss[0]))} to {_size(float(self.end.log_loss[0]))}"),
+            ("events", f"{s.events:,}"),
+            ("outcome", self.outcome.value),
+        ]
+        drawn = _html.figure(self.plot()) if p.init.width <= DRAWN else ""
+        return _html.table(rows) + drawn
+
     def __str__(self) -> str:
         """The line of `repr`, and what `rf.confirm` found once it was called."""
         found = self._kept.get(CONFIRMED)
@@ -335,6 +401,26 @@ class Solution:
 def _params(w: np.ndarray, a: np.ndarray, log_scale: np.ndarray, fixed: np.ndarray | None) -> Params:
     """Weights at one instant; a neuron that has shrunk below the smallest log scale is given that."""
     return Params(w, a, log_scale=np.maximum(log_scale, LOG_MIN), fixed=fixed)
+
+
+def _size(log: float) -> str:
+    """A positive number by its logarithm."""
+    return f"{np.exp(log):.6g}" if -700 < log < 700 or log == -np.inf else f"e^{log:.6g}"
+
+
+def inputs(seen: np.ndarray, x: Any) -> np.ndarray:
+    """New inputs as rows like those of the data `seen`, with their constant last column where `x` leaves it out."""
+    d = seen.shape[1]
+    constant = d > 1 and bool(np.all(seen[:, -1] == seen[0, -1])) and seen[0, -1] != 0.0
+    rows = np.asarray(x, float)
+    if rows.ndim == 1 and (d == 1 or (d == 2 and constant)):
+        rows = rows[:, None]
+    if rows.ndim == 2 and rows.shape[1] == d - 1 and constant:
+        rows = np.column_stack([rows, np.full(len(rows), seen[0, -1])])
+    if rows.ndim != 2 or rows.shape[1] != d:
+        also = f" (or {d - 1}, without the constant one)" if constant else ""
+        raise ValueError(f"`x` must have the data's {d} columns{also}, got shape {np.shape(x)}.")
+    return as_finite("x", rows)
 
 
 def _frames(sol: Solution) -> Moments:

@@ -93,6 +93,11 @@ class BiasReport:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from reluflow import _html
+
+        return _html.table(self.rows())
+
     def figure(self):
         """Loss and saddles, norm or margin, the functions, early directions: a matplotlib Figure."""
         from reluflow.bias._figure import draw
