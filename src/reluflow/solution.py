@@ -97,6 +97,7 @@ class Solution:
     def __init__(self, recording: Recording, replay: Replay):
         self.recording, self.replay = recording, replay
         self.experiment: Experiment | None = None  # the rf.Experiment that made this run, where there is one
+        self.call: dict[str, Any] | None = None  # other arguments of the `rf.solve` that made it: t1, save, limits
         self._kept: dict[Hashable, Any] = {}
 
     @property
@@ -223,6 +224,15 @@ class Solution:
 
         return store.save(self, path)
 
+    @property
+    def key(self) -> str:
+        """16 hexadecimal digits that name the run: its experiment's key, else a hash of data, weights and arguments."""
+        if self.experiment is not None:
+            return self.experiment.key
+        from reluflow import store
+
+        return store.key_of(self)
+
     def to_xarray(self) -> xr.Dataset:
         """Frames and events as an `xarray.Dataset`: dims frame, neuron, datum, feature, event; times are `log_t`."""
         from reluflow import store
@@ -316,7 +326,8 @@ class Solution:
         weight = 1.0 / data.n if self.problem.reduction == "mean" else 1.0
         with np.errstate(over="ignore"):
             found = np.exp(LOSSES[self.problem.loss].log_total(data.y, f, weight))
-        scalar = np.ndim(t if log_t is None else log_t) == 0
+        when = t if log_t is None else log_t
+        scalar = when is None or np.ndim(when) == 0
         return float(found[0]) if scalar else found
 
     def phases(self, tol: float = 1e-2) -> Phases:
@@ -354,7 +365,9 @@ class Solution:
         return _params(end.w[0], end.a[0], end.log_scale[0], self.problem.init.fixed)
 
     def __copy__(self) -> Solution:
-        return type(self)(self.recording, self.replay)
+        made = type(self)(self.recording, self.replay)
+        made.call = self.call
+        return made
 
     def __getattr__(self, name: str) -> str:
         if name == "t_end_text":

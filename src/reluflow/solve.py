@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import asdict
 
 import numpy as np
 
@@ -54,6 +55,7 @@ def solve(
         with _progress.shown(progress, _progress.of_run) as tell:
             run = loop.run(driver_for(problem, method, end), save, limits, tell, stop)
         sol = recorded(problem, method, run, save.times)
+    sol.call = {"t1": t1, "log_t1": log_t1, "save": asdict(save), "limits": asdict(limits)}
     outcome = run.outcome
     # A request to stop that came too late to cut the run short still counts.
     if stop.count > (outcome is Outcome.INTERRUPTED) or (outcome is Outcome.INTERRUPTED and _whole_runs.get()):

@@ -113,6 +113,7 @@ def _span(values: np.ndarray, share: float = 0.25) -> tuple[float, float]:
 
 def _function_over_time(ax, sol, t, log_t) -> None:
     x = line_of(sol.problem.data)
+    assert x is not None
     grid = np.linspace(*_span(x), 400)
     f = np.atleast_2d(sol.predict(grid, t, log_t=log_t))
     names = _times(sol, t, log_t)
@@ -131,6 +132,7 @@ def _regions(ax, sol, t, log_t) -> None:
 
     data = sol.problem.data
     xy = plane_of(data)
+    assert xy is not None
     if np.ndim(t if log_t is None else log_t) > 0:
         raise ValueError("`learned` draws one time in the plane, got several: give each its own axes.")
     across, up = np.linspace(*_span(xy[:, 0]), 241), np.linspace(*_span(xy[:, 1]), 241)
@@ -188,7 +190,7 @@ def overview(sol, title: str = ""):
     growths = sol.phases()["growth"]
     late = _over_log(sol)
     shown = sol.log_t >= (FROM if sol.problem.tailed else _from(sol))
-    late = late and np.count_nonzero(shown) > 1
+    late = late and int(np.count_nonzero(shown)) > 1
     shown = shown if late else np.full(len(sol.t), True)
     x, when = (sol.log_t / np.log(10), "log10 t") if late else (sol.t, "t")
     with style():

@@ -56,6 +56,7 @@ def sweep(
     seconds: float | None = None,
     memory: str | None = None,
     progress: Callable[[Progress], None] | bool | None = None,
+    trust: bool = False,
 ):
     """Runs `experiment` at every point of `over` and returns the quantities `keep` as one `xarray.Dataset`.
 
@@ -67,8 +68,9 @@ def sweep(
     with bit-identical results, and `retry=True` also repeats its failed points. The points are computed by `workers`
     processes (default: one per core; 0: in this process) or by those of the Dask `scheduler` at an address. `progress`
     is as for `rf.solve`, a function being called with a `Progress`. Ctrl-C returns the points computed so far.
+    An experiment whose own `[sweep]` names a `module:function` runs that code only with `trust=True`.
     """
-    about, plan = _plan(experiment, over, keep, design, points, seed)
+    about, plan = _plan(experiment, over, keep, design, points, seed, trust)
     if workers is not None:
         whole("workers", workers, least=0, hint="0 computes in this process")
     budgets = _budgets(seconds, memory)
@@ -87,12 +89,12 @@ def sweep(
     return run.dataset()
 
 
-def described(experiment, over=None, keep=None, design=None, points=None, seed=None) -> dict:
+def described(experiment, over=None, keep=None, design=None, points=None, seed=None, trust=False) -> dict:
     """Description of the sweep with these arguments, with its `key`."""
-    return _plan(experiment, over, keep, design, points, seed)[0]
+    return _plan(experiment, over, keep, design, points, seed, trust)[0]
 
 
-def _plan(experiment, over, kept, design, points, seed) -> tuple[dict, Design]:
+def _plan(experiment, over, kept, design, points, seed, trust) -> tuple[dict, Design]:
     if not isinstance(experiment, Experiment):
         way = "try `rf.Experiment.from_toml(path)`"
         raise TypeError(f"`experiment` must be an rf.Experiment, got {type(experiment).__name__}: {way}.")
@@ -100,6 +102,12 @@ def _plan(experiment, over, kept, design, points, seed) -> tuple[dict, Design]:
     over = table.get("over") if over is None else over
     if not over:
         raise ValueError("`over` is missing: give dotted keys and their values, or add `[sweep.over]`.")
+    foreign = [name for name in table.get("keep") or () if ":" in str(name)]
+    if kept is None and foreign and not trust:
+        raise ValueError(
+            f"The experiment names the function `{foreign[0]}` in `sweep.keep`, which runs code of its own: add "
+            "`--trust` (`trust=True`) if you know where the file comes from."
+        )
     kept = keep.checked(kept if kept is not None else table.get("keep") or keep.DEFAULT)
     kind = design or table.get("design") or "grid"
     count = points if points is not None else table.get("points")
