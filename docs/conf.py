@@ -44,6 +44,7 @@ smartquotes = False  # primes are derivatives and transposes
 
 html_title = "reluflow"
 html_static_path = ["_static"]
+html_extra_path = ["_generated/api.txt"]
 html_css_files = ["reluflow.css"]
 html_copy_source = False
 html_show_sphinx = False

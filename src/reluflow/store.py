@@ -496,11 +496,6 @@ def read_attributes(path: str | Path) -> dict:
         raise ValueError(
             f"`{path}` must be a complete run, got a damaged `zarr.json`: restore a copy, or run again."
         ) from None
-    if ("seal" in attributes or "call" in attributes) and attributes.get("seal") != _seal(attributes):
-        raise ValueError(
-            f"`{path}` must be a complete run, got attributes that were changed after it was saved: restore a copy, or "
-            "run again."
-        )
     if not isinstance(mark, dict) or "format" not in mark:
         raise ValueError(f"`{path}` is not a reluflow run, but other zarr data: open it with `xarray.open_zarr`.")
     if type(mark["format"]) is not int or mark["format"] not in READERS:
@@ -509,6 +504,11 @@ def read_attributes(path: str | Path) -> dict:
         raise ValueError(
             f"`{path}` must have a format up to {FORMAT}, got {shown(mark['format'])} (reluflow "
             f"{plainly(str(wrote or '?'), 20)}): install a newer reluflow to read it."
+        )
+    if ("seal" in attributes or "call" in attributes) and attributes.get("seal") != _seal(attributes):
+        raise ValueError(
+            f"`{path}` must be a complete run, got attributes that were changed after it was saved: restore a copy, or "
+            "run again."
         )
     return attributes
 
