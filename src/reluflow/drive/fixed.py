@@ -33,7 +33,7 @@ def driver(problem: Problem, method: Method, end: int | float) -> Driver:
     if isinstance(method, SteppedFlow):
         return FixedStepped(problem, method.rtol, end)
     raise ValueError(
-        "The exact flow does not support fixed weights, such as an output bias: use `rf.SteppedFlow(rtol=1e-6)` or "
+        "The exact flow does not support fixed weights, such as an output bias: use `rf.SteppedFlow(rtol=1e-4)` or "
         "`rf.Descent`, or a last Linear with `bias=False`."
     )
 

@@ -139,7 +139,8 @@ class Probe:
         if self._gradient is not None and not self._gradient.fits:
             found.append(
                 f"The loop's first gradient is not that of the {self.problem.reduction} {self.problem.loss} loss on "
-                f"`x` and `y` (their cosine is {self._gradient.cosine:.3g}): give `loss`, or it takes mini-batches."
+                f"`x` and `y` (their cosine is {self._gradient.cosine:.3g}): it takes mini-batches, or "
+                "another loss, which `loss` names."
             )
         decay = self.decay
         if decay:
