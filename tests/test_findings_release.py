@@ -1,7 +1,10 @@
 """What independent fault tests found before release (R2-R12), each as a test that version 0.1 fails."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -119,6 +122,32 @@ def test_r6_a_sweep_is_not_resumed_by_other_source(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "source", lambda: {"source": "0" * 16})
     with pytest.raises(ValueError, match="begun by other source code"):
         rf.sweep(experiment, **again, resume=True)
+
+
+# R2, R5: `tests/test_solution.py` and `tests/cli/test_sweep.py`. R7, R8 -------------------------------------------------
+
+
+def test_r7_a_lost_energy_balance_is_an_outcome_and_not_a_success(monkeypatch):
+    from reluflow import solution
+
+    assert small().outcome.success
+    monkeypatch.setattr(solution, "ENERGY_MOST", -1.0)
+    assert small().outcome is rf.Outcome.INACCURATE and not rf.Outcome.INACCURATE.success
+
+
+def test_r8_a_python_that_is_missing_or_too_old_is_refused(tmp_path):
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "env.sh", tmp_path / "scripts")
+    old = tmp_path / "old"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    for python in (str(tmp_path / "missing"), str(old)):
+        env = {**os.environ, "PYTHON": python}
+        told = subprocess.run(
+            ["sh", "scripts/env.sh", "core"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        assert told.returncode != 0 and f"PYTHON={python} is not Python 3.11 or newer" in told.stderr
+        assert not (tmp_path / ".venv").exists()
 
 
 # R9 -------------------------------------------------------------------------------------------------------------------

@@ -75,6 +75,21 @@ def test_u5_a_run_made_in_python_has_a_key_and_is_verified(method, tmp_path):
     assert done.exit_code == 0 and told["identical"] and told["key"] == sol.key
 
 
+def test_a_missing_data_file_is_reported_at_the_line_of_its_path(tmp_path):
+    file = tmp_path / "bad.toml"
+    file.write_text(
+        'format = 1\n\n[data]\nkind = "from_csv"\n\npath = "nope.csv"\n[init]\nkind = "balanced"\nwidth = 3\n'
+    )
+    with pytest.raises(rf.ExperimentError, match=r"bad\.toml line 6: File not found"):
+        rf.Experiment.from_toml(file).run()
+
+
+def test_an_unknown_check_does_not_print_every_name():
+    with pytest.raises(ValueError, match='"foo" is not a check') as told:
+        rf.check("foo", rf.data.two_points())
+    assert len(str(told.value)) < 100
+
+
 def test_u5_a_key_of_an_experiment_is_the_runs(tmp_path):
     sol = experiment().run()
     assert sol.key == sol.experiment.key

@@ -266,7 +266,11 @@ def _module(name: str) -> ModuleType:
     if paper not in _found.names() or name not in _of(paper):
         from reluflow._schema import near
 
-        raise ValueError(f'"{name}" is not a check: {near(name, names())}')
+        known = names()
+        hint = near(name, known)
+        if hint.startswith("there "):
+            hint = f"`rf.checks()` and `reluflow check` list all {len(known)}."
+        raise ValueError(f'"{name}" is not a check: {hint}')
     return _import(name)
 
 

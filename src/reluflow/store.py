@@ -331,6 +331,9 @@ def key_of(sol: Solution) -> str:
         name: _digest(np.ascontiguousarray(v)) for name, (_, v) in arrays.items() if name[:5] in ("data/", "init/")
     }
     told = {name: attributes[name] for name in ("problem", "method", "call")}
+    if told["call"] is not None:  # threads and wall time do not change a complete run
+        bounds = {k: v for k, v in told["call"]["limits"].items() if k not in ("threads", "seconds")}
+        told["call"] = told["call"] | {"limits": bounds}
     canonical = json.dumps({**told, "arrays": given}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
