@@ -98,6 +98,9 @@ def test_results_show_themselves_in_a_notebook(classifier):
     assert "12 rows, 3 columns; 4 more rows" in classifier.problem.data._repr_html_()
     report = rf.check("min2024.assumption1", rf.data.toy_plane())
     assert "holds" in report._repr_html_() and report.conclusion() in report._repr_html_()
+    limit = rf.limit(rf.Problem(rf.data.two_points(), rf.init.balanced(8, 2)))
+    assert limit._repr_html_().startswith("<pre>Limit of vanishing scale")
+    assert classifier.plot()._repr_png_().startswith(b"\x89PNG")
     name = rf.Data(np.ones((1, 1)), np.ones(1), name="<b>")
     assert "&lt;b&gt;" in name._repr_html_()
 

@@ -124,7 +124,7 @@ def test_r6_a_sweep_is_not_resumed_by_other_source(tmp_path, monkeypatch):
         rf.sweep(experiment, **again, resume=True)
 
 
-# R2, R5: `tests/test_solution.py` and `tests/cli/test_sweep.py`. R7, R8 -------------------------------------------------
+# R7, R8 (R2: tests/test_solution.py, R5: tests/cli/test_sweep.py) ----------------------------------------------------
 
 
 def test_r7_a_lost_energy_balance_is_an_outcome_and_not_a_success(monkeypatch):

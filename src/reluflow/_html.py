@@ -17,6 +17,11 @@ def text(words: str) -> str:
     return f"<p>{html.escape(words)}</p>"
 
 
+def lines(words: str) -> str:
+    """Text whose lines and columns are kept."""
+    return f"<pre>{html.escape(words)}</pre>"
+
+
 def table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
     """Rows of cells; with a `head`, the first row of names."""
     top = "<tr>" + "".join(f"<th>{html.escape(str(c))}</th>" for c in head) + "</tr>" if head else ""

@@ -151,9 +151,9 @@ class Comparison:
 
     def figure(self) -> Figure:
         """Losses, output gap and differing bits over time, as a matplotlib figure."""
-        from matplotlib.figure import Figure
+        from reluflow.plot.shown import Picture
 
-        fig = Figure(figsize=(7.0, 7.5), layout="constrained")
+        fig = Picture(figsize=(7.0, 7.5), layout="constrained")
         top, middle, bottom = fig.subplots(3, 1, sharex=True)
         top.semilogy(self.t, self.loss_flow, color="C0", label="flow")
         top.semilogy(self.t, self.loss_descent, color="C3", ls="--", label=f"descent, step {self.step:g}")

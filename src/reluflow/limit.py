@@ -65,6 +65,11 @@ class Limit:
         with np.errstate(invalid="ignore"):
             return np.flatnonzero((self.exponent > 0.0) & (self.exponent < 1.0 - 1e-9))
 
+    def _repr_html_(self) -> str:
+        from reluflow import _html
+
+        return _html.lines(repr(self))
+
     def __repr__(self) -> str:
         lines = ["Limit of vanishing scale, ell = log(1/scale)", repr(self.early)]
         for k, s in enumerate(self.saddles):

@@ -24,10 +24,10 @@ def execute(code: str, names: dict) -> object:
 
 def shown(value: object) -> None:
     """What a notebook does with the value of a cell."""
-    if hasattr(value, "_repr_html_"):
+    if hasattr(value, "_repr_png_"):
+        assert value._repr_png_().startswith(b"\x89PNG")
+    elif hasattr(value, "_repr_html_"):
         assert value._repr_html_()
-    elif hasattr(value, "savefig"):
-        value.savefig("cell.png")
     else:
         repr(value)
 
@@ -46,4 +46,8 @@ def test_a_notebook_runs_from_top_to_bottom(path, tmp_path, monkeypatch):
     names: dict = {"__name__": "notebook"}
     assert cells(path)
     for code in cells(path):
-        shown(execute(code, names))
+        value = execute(code, names)
+        assert not type(value).__name__ == "Figure", "a notebook shows a bare Figure as text: use pyplot"
+        shown(value)
+    if "plt" in names:
+        names["plt"].close("all")

@@ -180,8 +180,9 @@ def overview(sol, title: str = ""):
 
     Time is drawn as its logarithm for losses with an exponential tail, and where the loss falls early in a long run.
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MultipleLocator
+
+    from reluflow.plot.shown import Picture
 
     data, colours = sol.problem.data, sign_colours(sol.sign[0])
     on_a_line = _on_a_line(data)
@@ -194,7 +195,7 @@ def overview(sol, title: str = ""):
     shown = shown if late else np.full(len(sol.t), True)
     x, when = (sol.log_t / np.log(10), "log10 t") if late else (sol.t, "t")
     with style():
-        fig = Figure(figsize=(3.3 * count, 3.1), layout="constrained")
+        fig = Picture(figsize=(3.3 * count, 3.1), layout="constrained")
         axes = iter(fig.subplots(1, count))
         timed = [next(axes), next(axes)]
         height = sol.log_loss / np.log(10) if late else sol.loss

@@ -153,7 +153,7 @@ def picture(ds, names=None, *, title: str = ""):
     Trajectories are drawn over time. Names with the same axis share a panel. Keys beyond those of the axes and the
     lines get a panel for each of their values, so that bands are over the seeds alone.
     """
-    from matplotlib.figure import Figure
+    from reluflow.plot.shown import Picture
 
     names = list(names or json.loads(ds.attrs["keep"])[:1])
     for name in names:
@@ -167,7 +167,7 @@ def picture(ds, names=None, *, title: str = ""):
     across = min(len(panels), ACROSS)
     size = (7.2, 4.4) if len(panels) == 1 else (3.6 * across, 3.1 * rows)
     with style():
-        fig = Figure(figsize=size, layout="constrained")
+        fig = Picture(figsize=size, layout="constrained")
         grid = fig.subplots(rows, across, squeeze=False, sharey=len(names) == 1 and draw is not _cells)
         for ax, (heading, part, some) in zip(grid.flat, panels):
             draw(ax, part, some, keys[:shown])

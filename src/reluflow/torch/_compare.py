@@ -104,12 +104,11 @@ class Departure:
 
     def figure(self) -> Figure:
         """Losses and output gap over the steps of the loop, as a matplotlib figure."""
-        from matplotlib.figure import Figure
-
         from reluflow.plot.palette import FAINT, INK, MINUS, PLUS, THEORY, style
+        from reluflow.plot.shown import Picture
 
         with style():
-            fig = Figure(figsize=(7.2, 4.6), layout="constrained")
+            fig = Picture(figsize=(7.2, 4.6), layout="constrained")
             top, bottom = fig.subplots(2, 1, sharex=True)
             top.plot(self.step, self.loss_flow, color=THEORY, lw=3, label="gradient flow")
             top.plot(self.step, self.loss_training, color=INK, lw=1.2, label=self.name)
