@@ -1,5 +1,6 @@
 """The documentation: `make docs` builds it offline, with warnings as errors."""
 
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -18,9 +19,16 @@ project_copyright = "The reluflow authors, MIT licence"
 version = release = reluflow.__version__
 language = "en-GB"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "docstrings", "scenes"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "mathml", "docstrings", "scenes"]
 exclude_patterns = ["_build", "_generated", "**/.*"]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "myst-nb"}
+
+# The notebooks are executed when they changed; PyTorch is optional.
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_execution_excludepatterns = [] if importlib.util.find_spec("torch") else ["notebooks/pytorch.md"]
+nb_merge_streams = True
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 4
@@ -36,6 +44,7 @@ smartquotes = False  # primes are derivatives and transposes
 
 html_title = "reluflow"
 html_static_path = ["_static"]
+html_extra_path = ["_generated/api.txt"]
 html_css_files = ["reluflow.css"]
 html_copy_source = False
 html_show_sphinx = False

@@ -9,7 +9,9 @@ Verdicts are read from docs/verdicts.md and pictures from docs/gallery: what is 
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
+import textwrap
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -25,6 +27,58 @@ def write(docs: Path = DOCS) -> None:
         _put(out / f"{paper}.md", paper_page(paper, docs))
     _put(out / "more.md", tree(docs))
     _put(out / "citation.md", citation(docs.parent / "CITATION.cff"))
+    _put(out / "api.txt", api())
+
+
+# The interface as text ------------------------------------------------------------------------------------------------
+
+
+def api() -> str:
+    """Every public name with its signature and its documentation, as plain text."""
+    import reluflow as rf
+
+    lines = [f"reluflow {rf.__version__}: every public name. `import reluflow as rf`.", ""]
+    for name in sorted(rf.__all__, key=str.lower):
+        if not name.startswith("__"):
+            lines += _described(f"rf.{name}", getattr(rf, name))
+    return "\n".join(lines) + "\n"
+
+
+def _described(name: str, value) -> list[str]:
+    if inspect.ismodule(value):
+        inside = getattr(value, "__all__", [n for n, v in vars(value).items() if _own(v, value)])
+        found = [n for n in inside if not n.startswith("_")]
+        return [f"module {name}", _words(value), ""] + [
+            line for n in sorted(found, key=str.lower) for line in _described(f"{name}.{n}", getattr(value, n))
+        ]
+    lines = [f"{name}{_signature(value)}", _words(value), ""]
+    if inspect.isclass(value):
+        for n, member in vars(value).items():
+            if not n.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
+                called = _signature(member) if inspect.isfunction(member) else ""
+                lines += [f"{name}.{n}{called}", _words(member), ""]
+    return lines
+
+
+def _own(value, module) -> bool:
+    return getattr(value, "__module__", "") == module.__name__
+
+
+def _signature(value) -> str:
+    if not callable(value):
+        return ""
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):
+        return "(...)"
+    plain = [p.replace(annotation=p.empty) for n, p in found.parameters.items() if n != "self"]
+    return str(found.replace(parameters=plain, return_annotation=found.empty))
+
+
+def _words(value) -> str:
+    """Documentation, indented; that of a plain constant is its type's and is left out."""
+    told = inspect.getdoc(value) if callable(value) or inspect.ismodule(value) or isinstance(value, property) else None
+    return textwrap.indent(told or "", "    ")
 
 
 def _put(path: Path, text: str) -> None:

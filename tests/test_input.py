@@ -109,7 +109,7 @@ NAMES = {
     "another name": (lambda: rf.init.balanced(3, 2, scale=1e-3), "give its logarithm, `log_scale=np.log(...)`."),
     "of a class": (lambda: rf.Flow(tol=1e-6), "`Flow` takes `rtol`, `events`, got `tol`: did you mean `rtol`?"),
     "a letter": (lambda: rf.solve(problem(), T=1.0), "got `T`: did you mean `t1`?"),
-    "no name at all": (lambda: rf.ReLU(zzz=1), "`ReLU` takes `at_zero`, got `zzz`: leave it out."),
+    "no name at all": (lambda: rf.ReLU(zzz=1), "`ReLU` takes `at_zero`, got `zzz`: it is not supported; leave it out."),
     "missing": (lambda: rf.Descent(), "`Descent` is missing the argument `step`: add `step=...`."),
     "missing in a function": (lambda: rf.init.gaussian(3), "`gaussian` is missing the argument `dim`"),
     "too many": (

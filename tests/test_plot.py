@@ -58,7 +58,7 @@ def test_times_beyond_numbers_are_drawn(axes):
     "data, titles",
     [
         (rf.data.five_points(), ["Loss", "Neurons", "Directions", "Function at the end"]),
-        (rf.data.toy_plane(), ["Loss", "Neurons", "Directions"]),
+        (rf.data.toy_plane(), ["Loss", "Neurons", "Directions", "Sign of f at the end"]),
         (rf.Data(np.eye(3), [1.0, -1.0, 0.5]), ["Loss", "Neurons"]),
     ],
 )

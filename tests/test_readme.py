@@ -56,3 +56,20 @@ def test_your_own_data(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("name", ["make demo", "make test"])
 def test_make_targets_exist(name):
     assert re.search(rf"^{name.split()[1]}:", (ROOT / "Makefile").read_text(), re.M)
+
+
+def test_the_pytorch_model_of_the_readme(capsys):
+    torch = pytest.importorskip("torch", reason="watching PyTorch models needs PyTorch")
+    torch.manual_seed(0)
+    x, y = torch.randn(6, 2), torch.randn(6, 1)
+    model = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    first, rest = re.findall(r"```python\n(.*?)```", README, re.S)[3].split("\n", 1)
+    space = {"rf": rf, "model": model, "x": x, "y": y, "optimizer": optimizer}
+    exec(first, space)
+    for _ in range(40):
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+    exec(rest, space)
+    assert "SGD, 40 steps, against the gradient flow up to t = 4." in capsys.readouterr().out

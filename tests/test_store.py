@@ -150,7 +150,7 @@ def corrupt(run: Path, how: str) -> Path:
         ("foreign", r"is not a reluflow run"),
         ("half-written", r"is incomplete"),
         ("nothing", r"Run folder not found: "),
-        ("no checkpoints in the manifest", r"must be a complete run, got no 'checkpoints/q'"),
+        ("no checkpoints in the manifest", r"must be a complete run, got attributes that were changed"),
     ],
 )
 def test_what_is_not_a_whole_run_is_one_sentence(run, how, sentence):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from reluflow._lazy import lazily
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public names and where they live; each is imported when first used, so that `import reluflow` is fast.
 _MODULES = ("data", "init", "plot", "observe", "papers", "single", "population", "deep", "bias", "torch")

@@ -99,6 +99,15 @@ def number(name: str, value, *, rule: str, ok, hint: str) -> float:
     return result
 
 
+def all_trained(init, what: str) -> None:
+    """Raises one sentence if some weights of `init` are fixed, where `what` is not made for that."""
+    if init.fixed is not None:
+        raise ValueError(
+            f"{what} needs weights that are all trained, got {np.count_nonzero(init.fixed)} fixed (an output bias, for "
+            "instance): use a last Linear with `bias=False`, or omit `fixed`."
+        )
+
+
 def by_name(call: T) -> T:
     """The same function or class, with a one-sentence error for unknown or missing arguments."""
     if isinstance(call, type):
@@ -148,4 +157,4 @@ def _way_out(word: str, free: list[str], missing: list[str]) -> str:
     if not ours and word in ELSEWHERE and (word != "scale" or "log_scale" in free):
         return f"{ELSEWHERE[word]}."
     close = ours or difflib.get_close_matches(word, free, n=1, cutoff=0.65) or missing
-    return f"did you mean `{close[0]}`?" if close else "leave it out."
+    return f"did you mean `{close[0]}`?" if close else "it is not supported; leave it out."

@@ -246,18 +246,21 @@ def unfit(value, path: str = "", deep: int = 24) -> Mistake | None:
     return None
 
 
+MANY = 24  # most names listed in a message
+
+
 def near(name: str, names) -> str:
-    """Advice for an unknown name: the nearest known name, or all of them."""
+    """Advice for an unknown name: the nearest known name, or all of them where they are few."""
     name = plainly(name, 60)
     names = [n for n in names if n is not None]
     found = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if found:
         return f"did you mean `{found[0]}`?"
-    return (
-        f"there {'is' if len(names) == 1 else 'are'} {', '.join(f'`{n}`' for n in names)}."
-        if names
-        else "leave it out."
-    )
+    if not names:
+        return "it is not supported; leave it out."
+    some = ", ".join(f"`{n}`" for n in names[:MANY])
+    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    return f"there {'is' if len(names) == 1 else 'are'} {some}{more}."
 
 
 def plain(value):

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from reluflow._checks import one_of
+from reluflow._checks import all_trained, one_of
 from reluflow.claim import Claim, Report
 from reluflow.data.core import Data
+from reluflow.init import Params
 from reluflow.papers import _found
 from reluflow.problem import Problem
 
@@ -272,7 +273,11 @@ def _module(name: str) -> ModuleType:
     if paper not in _found.names() or name not in _of(paper):
         from reluflow._schema import near
 
-        raise ValueError(f'"{name}" is not a check: {near(name, names())}')
+        known = names()
+        hint = near(name, known)
+        if hint.startswith("there "):
+            hint = f"`rf.checks()` and `reluflow check` list all {len(known)}."
+        raise ValueError(f'"{name}" is not a check: {hint}')
     return _import(name)
 
 
@@ -296,4 +301,7 @@ def _reduce(name: str, needs: str, subject):
         fits = isinstance(subject, Solution) and (needs == "solution" or by_descent == (needs == "descent"))
     if not fits:
         raise TypeError(f"{name} needs {NEEDS[needs]}, got {type(subject).__name__}: {WAYS[needs]}.")
+    init = getattr(getattr(subject, "problem", subject), "init", None)
+    if isinstance(init, Params):
+        all_trained(init, name)
     return subject

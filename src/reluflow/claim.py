@@ -168,6 +168,43 @@ class Report:
             "notes": list(self.notes),
         }
 
+    def conclusion(self) -> str:
+        """What the report comes to, in a sentence."""
+        if not self.consistent:
+            return "The record of the run contradicts itself, so that nothing above is evidence."
+        count = len(self.claims)
+        bad, late = len(self.violated), len(self.unfinished)
+        open_ = sum(c.verdict == "unmeasured" for c in self.claims)
+        held = sum(c.verdict.startswith("holds") for c in self.claims)
+        so_far = count - bad - late - open_ - held
+        met = "The hypotheses are met" if self.hypotheses else "There are no hypotheses"
+        start = f"{met}, and" if self.applies else "The hypotheses are not met, so that the result does not apply here;"
+        if count == 0:
+            return f"{start} there is no claim to judge."
+        if held == count:
+            return f"{start} {'the claim holds' if count == 1 else f'all {count} claims hold'}."
+        if so_far == count:
+            return f"{start} {'the claim is' if count == 1 else f'all {count} claims are'} consistent with this run."
+        parts = [f"{held} of {count} claims {'holds' if held == 1 else 'hold'}"] if held else []
+        parts += [f"{so_far} {'is' if so_far == 1 else 'are'} consistent with this run"] if so_far else []
+        parts += [f"{bad} {'is' if bad == 1 else 'are'} violated"] if bad else []
+        parts += [f"{late} need{'s' * (late == 1)} a longer run"] if late else []
+        parts += [f"{open_} cannot be measured on this subject"] if open_ else []
+        parts[0] = parts[0] if held else f"of {count} claims {parts[0]}"
+        return f"{start} {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."
+
+    def _repr_html_(self) -> str:
+        from reluflow import _html
+
+        head = ("", "verdict", "statement", "measured", "", "bound")
+        rows = [
+            (kind, c.verdict, c.text, _number(c.measured, c.log), c.relation, _number(c.bound, c.log))
+            for kind, claims in (("hypothesis", self.hypotheses), ("claim", self.claims))
+            for c in claims
+        ]
+        title = f"{self.name}{': ' + self.title if self.title else ''}"
+        return _html.text(title) + _html.table(rows, head) + _html.text(self.conclusion())
+
     def __str__(self) -> str:
         form = "" if self.form == "corrected" else f" [{self.form}]"
         head = f"{self.name}{form}{': ' + self.title if self.title else ''}"
@@ -180,6 +217,7 @@ class Report:
             lines += ["  the record of the run contradicts itself: nothing above is evidence"]
             lines += [f"    {c}" for c in self.record if c.verdict == "violated"]
         lines += [f"  note: {n}" for n in self.notes]
+        lines.append(f"  {self.conclusion()}")
         return "\n".join(lines)
 
     __repr__ = __str__

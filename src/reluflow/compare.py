@@ -144,11 +144,16 @@ class Comparison:
             )
         return "\n".join([*lines, "", self.summary()])
 
+    def _repr_html_(self) -> str:
+        from reluflow import _html
+
+        return _html.text(self.summary()) + _html.figure(self.figure())
+
     def figure(self) -> Figure:
         """Losses, output gap and differing bits over time, as a matplotlib figure."""
-        from matplotlib.figure import Figure
+        from reluflow.plot.shown import Picture
 
-        fig = Figure(figsize=(7.0, 7.5), layout="constrained")
+        fig = Picture(figsize=(7.0, 7.5), layout="constrained")
         top, middle, bottom = fig.subplots(3, 1, sharex=True)
         top.semilogy(self.t, self.loss_flow, color="C0", label="flow")
         top.semilogy(self.t, self.loss_descent, color="C3", ls="--", label=f"descent, step {self.step:g}")
@@ -187,7 +192,7 @@ def compare(
     tol: float = 1e-2,
     points: int = 400,
     limits: Limits | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> Comparison:
     """Runs `problem` up to t1 by the flow and by the descent `method`, and finds where they separate.
 

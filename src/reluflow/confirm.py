@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reluflow import _progress
 from reluflow._checks import by_name, shown
 from reluflow.clock import clock_for
 from reluflow.drive import driver_for, loop
@@ -125,7 +126,7 @@ class Confirmation:
 
 @by_name
 def confirm(
-    sol: Solution, *, limits: Limits | None = None, progress: Callable[[Progress], None] | None = None
+    sol: Solution, *, limits: Limits | None = None, progress: Callable[[Progress], None] | bool | None = None
 ) -> Confirmation:
     """Solves the problem of `sol` again, with rtol / 100 (1e-13 at least) and in the other regime, and compares.
 
@@ -146,14 +147,15 @@ def confirm(
     return found
 
 
-def _again(sol: Solution, limits: Limits, progress: Callable[[Progress], None] | None) -> Solution:
+def _again(sol: Solution, limits: Limits, progress: Callable[[Progress], None] | bool | None) -> Solution:
     """The second run, until the end of the first."""
     problem, method = sol.problem, Flow(max(LEAST, sol.stats.rtol / FINER))
     clock = clock_for(problem, method)
     end = float(clock.of_log(sol.log_t_end) if problem.endless else clock.of(sol.t_end))
     regime = "coupled" if _regime(sol) == "windows" and problem.activation.slope != 1.0 else "windows"
     with loop.stops() as stop:
-        run = loop.run(driver_for(problem, method, end, regime=regime), Save(), limits, progress, stop)
+        with _progress.shown(progress, _progress.of_run) as tell:
+            run = loop.run(driver_for(problem, method, end, regime=regime), Save(), limits, tell, stop)
         found = recorded(problem, method, run)
     if stop.count or run.outcome is Outcome.INTERRUPTED:
         raise KeyboardInterrupt

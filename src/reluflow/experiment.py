@@ -227,7 +227,9 @@ class Experiment:
         """The `rf.Flow`, `rf.SteppedFlow` or `rf.Descent`."""
         return _schema.build(_schema.tables()["method"], self._tables["method"])
 
-    def run(self, progress: Callable[[Progress], None] | None = None, *, limits: Limits | None = None) -> Solution:
+    def run(
+        self, progress: Callable[[Progress], None] | bool | None = None, *, limits: Limits | None = None
+    ) -> Solution:
         """The `rf.Solution`, with this experiment as its `.experiment`; `limits` override the experiment's own."""
         from reluflow.outcome import SolveError
         from reluflow.solve import solve
@@ -315,6 +317,8 @@ class Experiment:
         except (ValueError, TypeError, OSError, ImportError) as error:
             text = str(error)
             named = re.findall(r"`([a-z_0-9]+)[`=]", text)
+            if isinstance(error, OSError):
+                named = ["path", "folder", *named]  # what a file is named by
             known = [key for key in _flat(self._tables) for name in named[:2] if key.split(".")[-1] == name]
             inside = [key for key in known if key.startswith(table + ".")]
             return [Mistake((inside or known or [table])[0], text)]

@@ -5,7 +5,7 @@ w_j = e^{log_scale_j} W_j,     a_j = e^{log_scale_a_j} A_j
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,13 +20,16 @@ LOG_MIN = -1e6
 class Params:
     """Weights `w` (width, dim) and `a` (width,), each row times e^`log_scale` (a number, or one per neuron).
 
-    `log_scale_a` is needed only when the two layers have different scales; left out, it equals `log_scale`.
+    `log_scale_a` is needed only when the two layers have different scales; left out, it equals `log_scale`. `fixed`
+    (width, dim) is True where an entry of w is not trained; `rf.from_torch` uses it for an output bias, the output
+    weight of a neuron (0, ..., 0, 1) that stays so.
     """
 
     w: np.ndarray
     a: np.ndarray
     log_scale: float | np.ndarray = 0.0
     log_scale_a: float | np.ndarray | None = None
+    fixed: np.ndarray | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         w = as_finite("w", self.w, ndim=2, hint="give one row per neuron, shape (width, dim)")
@@ -41,6 +44,7 @@ class Params:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _log_scale(name, value, w.shape[0]))
+        object.__setattr__(self, "fixed", _fixed(self.fixed, w.shape))
         for array in (w, a):
             array.setflags(write=False)
 
@@ -77,7 +81,18 @@ class Params:
         log_w, log_a = self.log_scales
         low, high = min(log_w.min(), log_a.min()), max(log_w.max(), log_a.max())
         span = f"{low:.6g}" if low == high else f"{low:.6g}..{high:.6g}"
-        return f"Params(width={self.width}, dim={self.dim}, log_scale={span})"
+        fixed = "" if self.fixed is None else f", {np.count_nonzero(self.fixed)} fixed"
+        return f"Params(width={self.width}, dim={self.dim}, log_scale={span}{fixed})"
+
+
+def _fixed(value, shape: tuple[int, int]) -> np.ndarray | None:
+    if value is None:
+        return None
+    array = np.array(value)
+    if array.dtype != bool or array.shape != shape:
+        raise ValueError(f"`fixed` must be True or False for every entry of `w`, {shape}, got shape {array.shape}.")
+    array.setflags(write=False)
+    return array if np.any(array) else None
 
 
 def _log_scale(name: str, value, width: int):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow._checks import as_finite, by_name
+from reluflow._checks import all_trained, as_finite, by_name
 from reluflow._early import Early, early_phase, text_of
 from reluflow._saddles import Course, Saddle, followed_course, orthogonal_course, orthogonal_inputs
 from reluflow.engine.pack import loss_at_zero
@@ -65,6 +65,11 @@ class Limit:
         with np.errstate(invalid="ignore"):
             return np.flatnonzero((self.exponent > 0.0) & (self.exponent < 1.0 - 1e-9))
 
+    def _repr_html_(self) -> str:
+        from reluflow import _html
+
+        return _html.lines(repr(self))
+
     def __repr__(self) -> str:
         lines = ["Limit of vanishing scale, ell = log(1/scale)", repr(self.early)]
         for k, s in enumerate(self.saddles):
@@ -94,6 +99,7 @@ def limit(problem: Problem, *, follow: bool = True, log_scales: Scales = (-1e4, 
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"`problem` must be an rf.Problem, got {type(problem).__name__}.")
+    all_trained(problem.init, "`rf.limit`")
     if problem.train == "first":
         raise ValueError(
             '`rf.limit` needs `train="both"`, got "first": with fixed output weights nothing waits for log(1/scale).'

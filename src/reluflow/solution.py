@@ -14,25 +14,31 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
+from reluflow._checks import as_finite
 from reluflow.clock import Clock, clock_for
 from reluflow.drive.loop import Driver, Run
 from reluflow.drive.recorder import Costs, States
 from reluflow.events import Events
 from reluflow.init import LOG_MIN, Params
+from reluflow.losses import LOSSES
 from reluflow.methods import DecayLimit, Descent, Flow, Method
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.replay import Moments, Replay
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
+    from matplotlib.figure import Figure
 
+    from reluflow.data.core import Data
     from reluflow.experiment import Experiment
     from reluflow.phases import Phases
 
 T = TypeVar("T")
 ENERGY_MOST = 1e-3  # energy error of a flow above which its outcome says so
 CONFIRMED = "confirmed"  # the key under which a run keeps what `rf.confirm` found
+DRAWN = 1000  # most neurons of a run that a notebook draws without being asked
 Times = float | list[float] | np.ndarray | None
 
 
@@ -86,9 +92,12 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 class Solution:
     """A run of a problem. Frames are the run's own steps, thinned, or the times given by `Save(times=...)`."""
 
+    dense = True  # whether every instant can be asked for, not the frames alone
+
     def __init__(self, recording: Recording, replay: Replay):
         self.recording, self.replay = recording, replay
         self.experiment: Experiment | None = None  # the rf.Experiment that made this run, where there is one
+        self.call: dict[str, Any] | None = None  # other arguments of the `rf.solve` that made it: t1, save, limits
         self._kept: dict[Hashable, Any] = {}
 
     @property
@@ -215,11 +224,35 @@ class Solution:
 
         return store.save(self, path)
 
+    @property
+    def key(self) -> str:
+        """16 hexadecimal digits that name the run: its experiment's key, else a hash of data, weights and arguments."""
+        if self.experiment is not None:
+            return self.experiment.key
+        from reluflow import store
+
+        return store.key_of(self)
+
     def to_xarray(self) -> xr.Dataset:
         """Frames and events as an `xarray.Dataset`: dims frame, neuron, datum, feature, event; times are `log_t`."""
         from reluflow import store
 
         return store.to_xarray(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A table with one row per frame: t, log_t, loss, log_loss, every output and every log |w_j|."""
+        import pandas as pd
+
+        columns = {"t": self.t, "log_t": self.log_t, "loss": self.loss, "log_loss": self.log_loss}
+        columns |= {f"output_{i}": f for i, f in enumerate(self.outputs.T)}
+        columns |= {f"log_norm_{j}": size for j, size in enumerate(self.log_norm.T)}
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(self.t), name="frame"))
+
+    def plot(self, *, title: str = "") -> Figure:
+        """The picture of `rf.plot.picture`: loss, neurons, directions, and what was learned."""
+        from reluflow.plot import picture
+
+        return picture(self, title=title)
 
     # Any moment -----------------------------------------------------------------------------------------------------
 
@@ -235,7 +268,8 @@ class Solution:
     def at(self, t: Times = None, *, log_t: Times = None) -> Params | list[Params]:
         """The weights at time t (or e^log_t) as `Params`; a list of them for several times."""
         found, scalar = self._moments(t, log_t)
-        params = [_params(w, a, c) for w, a, c in zip(found.w, found.a, found.log_scale)]
+        fixed = self.problem.init.fixed
+        params = [_params(w, a, c, fixed) for w, a, c in zip(found.w, found.a, found.log_scale)]
         return params[0] if scalar else params
 
     def outputs_at(self, t: Times = None, *, log_t: Times = None) -> np.ndarray:
@@ -267,6 +301,34 @@ class Solution:
     def initial_bits(self) -> np.ndarray:
         """Bits before the first event, (width, n): signs of <w_j, x_i>; on a surface off (descent: `at_zero`)."""
         return self.bits_at(0.0) if isinstance(self.method, Descent) else self.replay.signs()
+
+    def predict(self, x: Any, t: Times = None, *, log_t: Times = None) -> np.ndarray:
+        """f(x) of new inputs at the end of the run, or at time t (or e^log_t): (k,), or (times, k).
+
+        `x` has one row per input, with the data's columns; where the data's last column is constant (`with_bias()`) it
+        may be left out, and on a line `x` may be a list of numbers.
+        """
+        rows = inputs(self.problem.data.x, x)
+        if t is None and log_t is None:
+            found, scalar = self.end, True
+        else:
+            found, scalar = self._moments(t, log_t)
+        slope = self.problem.activation.slope
+        z = found.w @ rows.T
+        with np.errstate(under="ignore", over="ignore"):
+            scaled = found.a * np.exp(2.0 * found.log_scale)
+            f = np.einsum("tm,tmk->tk", scaled, np.maximum(z, slope * z))
+        return f[0] if scalar else f
+
+    def test_loss(self, data: Data, t: Times = None, *, log_t: Times = None) -> float | np.ndarray:
+        """The problem's loss on other data, at the end of the run or at times t (or e^log_t)."""
+        f = np.atleast_2d(self.predict(data.x, t, log_t=log_t))
+        weight = 1.0 / data.n if self.problem.reduction == "mean" else 1.0
+        with np.errstate(over="ignore"):
+            found = np.exp(LOSSES[self.problem.loss].log_total(data.y, f, weight))
+        when = t if log_t is None else log_t
+        scalar = when is None or np.ndim(when) == 0
+        return float(found[0]) if scalar else found
 
     def phases(self, tol: float = 1e-2) -> Phases:
         """Alignment, growth, plateaus, convergence: a table with start, end, neurons that grew, losses of saddles."""
@@ -300,10 +362,12 @@ class Solution:
     def final(self) -> Params:
         """The weights at the end of the run."""
         end = self.end
-        return _params(end.w[0], end.a[0], end.log_scale[0])
+        return _params(end.w[0], end.a[0], end.log_scale[0], self.problem.init.fixed)
 
     def __copy__(self) -> Solution:
-        return type(self)(self.recording, self.replay)
+        made = type(self)(self.recording, self.replay)
+        made.call = self.call
+        return made
 
     def __getattr__(self, name: str) -> str:
         if name == "t_end_text":
@@ -313,7 +377,7 @@ class Solution:
 
     def __repr__(self) -> str:
         log_loss, s = float(self.end.log_loss[0]), self.stats
-        loss = f"{np.exp(log_loss):.6g}" if -700 < log_loss < 700 or log_loss == -np.inf else f"e^{log_loss:.6g}"
+        loss = _size(log_loss)
         descent = isinstance(self.method, Descent)
         steps = f"{s.steps} iterations" if descent else f"{s.steps} steps"
         accuracy = f"step {self.method.step:g}" if isinstance(self.method, Descent) else f"rtol {s.rtol:g}"
@@ -325,15 +389,51 @@ class Solution:
             f"{accuracy}; {self.outcome.value})"
         )
 
+    def _repr_html_(self) -> str:
+        from reluflow import _html
+
+        p, s = self.problem, self.stats
+        low = min(float(v.min()) for v in p.init.log_scales)
+        rows = [
+            ("data", f"{p.data.name or 'arrays'}: {p.data.n} points in {p.data.d} dimensions"),
+            ("network", f"{p.init.width} neurons from e^{low:.6g}, {p.reduction} {p.loss} loss"),
+            ("time", f"0 to {end_text(self)}"),
+            ("loss", f"{_size(float(self.log_loss[0]))} to {_size(float(self.end.log_loss[0]))}"),
+            ("events", f"{s.events:,}"),
+            ("outcome", self.outcome.value),
+        ]
+        drawn = _html.figure(self.plot()) if p.init.width <= DRAWN else ""
+        return _html.table(rows) + drawn
+
     def __str__(self) -> str:
         """The line of `repr`, and what `rf.confirm` found once it was called."""
         found = self._kept.get(CONFIRMED)
         return repr(self) if found is None else f"{self!r}\n{found}"
 
 
-def _params(w: np.ndarray, a: np.ndarray, log_scale: np.ndarray) -> Params:
+def _params(w: np.ndarray, a: np.ndarray, log_scale: np.ndarray, fixed: np.ndarray | None) -> Params:
     """Weights at one instant; a neuron that has shrunk below the smallest log scale is given that."""
-    return Params(w, a, log_scale=np.maximum(log_scale, LOG_MIN))
+    return Params(w, a, log_scale=np.maximum(log_scale, LOG_MIN), fixed=fixed)
+
+
+def _size(log: float) -> str:
+    """A positive number by its logarithm."""
+    return f"{np.exp(log):.6g}" if -700 < log < 700 or log == -np.inf else f"e^{log:.6g}"
+
+
+def inputs(seen: np.ndarray, x: Any) -> np.ndarray:
+    """New inputs as rows like those of the data `seen`, with their constant last column where `x` leaves it out."""
+    d = seen.shape[1]
+    constant = d > 1 and bool(np.all(seen[:, -1] == seen[0, -1])) and seen[0, -1] != 0.0
+    rows = np.asarray(x, float)
+    if rows.ndim == 1 and (d == 1 or (d == 2 and constant)):
+        rows = rows[:, None]
+    if rows.ndim == 2 and rows.shape[1] == d - 1 and constant:
+        rows = np.column_stack([rows, np.full(len(rows), seen[0, -1])])
+    if rows.ndim != 2 or rows.shape[1] != d:
+        also = f" (or {d - 1}, without the constant one)" if constant else ""
+        raise ValueError(f"`x` must have the data's {d} columns{also}, got shape {np.shape(x)}.")
+    return as_finite("x", rows)
 
 
 def _frames(sol: Solution) -> Moments:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import asdict
 
 import numpy as np
 
+from reluflow import _progress
 from reluflow._checks import by_name, number, shown
 from reluflow.clock import clock_for
 from reluflow.drive import driver_for, loop
@@ -28,14 +30,16 @@ def solve(
     log_t1: float | None = None,
     save: Save | None = None,
     limits: Limits | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
     throw: bool = True,
 ) -> Solution:
     """Trains `problem` by `method` until t1 (or e^log_t1), or, with neither, until convergence.
 
-    `progress` is called with a `Progress` about ten times a second. Ctrl-C (also SIGTERM, SIGHUP, SIGXCPU) returns the
-    part computed so far; a second one raises KeyboardInterrupt immediately. An outcome that is neither reached,
-    stationary nor interrupted raises `SolveError`, whose `.solution` holds the run; `throw=False` returns it instead.
+    `progress=True` shows a bar in a terminal or a notebook, `progress=False` none; left out, one appears after two
+    seconds in interactive use. A function given as `progress` is called with a `Progress` about ten times a second
+    instead. Ctrl-C (also SIGTERM, SIGHUP, SIGXCPU) returns the part computed so far; a second one raises
+    KeyboardInterrupt immediately. An outcome that is neither reached, stationary nor interrupted raises `SolveError`,
+    whose `.solution` holds the run; `throw=False` returns it instead.
     """
     method, save = method or Flow(), save or Save()
     if not isinstance(problem, Problem):
@@ -51,8 +55,10 @@ def solve(
     # t1 determines the iterations of a descent, so only limits given by the caller bound them.
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
     with loop.stops() as stop:
-        run = loop.run(driver_for(problem, method, end), save, limits, progress, stop)
+        with _progress.shown(progress, _progress.of_run) as tell:
+            run = loop.run(driver_for(problem, method, end), save, limits, tell, stop)
         sol = recorded(problem, method, run, save.times)
+    sol.call = {"t1": t1, "log_t1": log_t1, "save": asdict(save), "limits": asdict(limits)}
     outcome = run.outcome
     # A request to stop that came too late to cut the run short still counts.
     if stop.count > (outcome is Outcome.INTERRUPTED) or (outcome is Outcome.INTERRUPTED and _whole_runs.get()):

@@ -9,8 +9,9 @@
         frames/          the same at the times asked for, where they are not the checkpoints; log_t, log_loss, outputs
         events/          t, log_t, neuron, datum, code, unique
 
-Every array is listed in the manifest with its SHA-256, because zarr reads a missing chunk as zeros. Old formats stay
-readable: one reader per format in `READERS`, and a stored run of each under tests/golden/.
+Every array is listed in the manifest with its SHA-256, because zarr reads a missing chunk as zeros, and `seal` is
+that of the attributes. Old formats stay readable: one reader per format in `READERS`, and a stored run of each under
+tests/golden/.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -182,9 +184,57 @@ def _write(part: Path, attributes: dict, arrays: dict[str, tuple[tuple[str, ...]
             _sync(Path(folder) / file)
         _sync(Path(folder))
     # The attributes come last: a folder without them is not a run, whatever its name.
-    root.attrs.put(attributes | {"manifest": manifest})
+    whole = attributes | {"manifest": manifest}
+    root.attrs.put(whole | {"seal": _seal(whole)})
     _sync(part / "zarr.json")
     _sync(part)
+
+
+def _seal(attributes: dict) -> str:
+    """A checksum of the attributes, without the checksum itself."""
+    told = {name: value for name, value in attributes.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def seal_group(group: Path) -> None:
+    """Adds the SHA-256 of every file of a zarr group to its attributes, with a checksum of those; syncs all of it."""
+    meta = _vet.text(group / "zarr.json")
+    meta["attributes"]["checksums"] = _checksums(group)
+    meta["attributes"]["seal"] = _seal(meta["attributes"])
+    (group / "zarr.json").write_text(json.dumps(meta))
+    for where, _, files in os.walk(group):
+        for file in files:
+            _sync(Path(where) / file)
+        _sync(Path(where))
+
+
+def is_whole(group: Path) -> bool:
+    """Whether a zarr group has all the files and attributes that `seal_group` saw, unchanged."""
+    try:
+        attributes = _vet.text(group / "zarr.json")["attributes"]
+        return attributes["seal"] == _seal(attributes) and attributes["checksums"] == _checksums(group)
+    except (OSError, _vet.Unfit, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _checksums(group: Path) -> dict[str, str]:
+    """SHA-256 of every file below a folder, but its own zarr.json."""
+    files = (p for p in sorted(group.rglob("*")) if p.is_file() and p != group / "zarr.json")
+    return {p.relative_to(group).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def put(path: Path, content: bytes) -> None:
+    """Writes a file as a whole: beside, synced, renamed. On an error nothing is left behind."""
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        with open(part, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+        _sync(path.parent)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:
@@ -217,6 +267,7 @@ def _parts(sol: Solution) -> tuple[dict, dict]:
             "data": problem.data.name,
         },
         "method": {"kind": KIND_OF[type(sol.method)], **_jsonable(asdict(sol.method))},
+        "call": _jsonable(sol.call),
         "outcome": sol.outcome.name,
         "stats": _jsonable({f.name: getattr(sol.stats, f.name) for f in fields(sol.stats)}),
         "event_kinds": list(KINDS),
@@ -235,6 +286,8 @@ def _parts(sol: Solution) -> tuple[dict, dict]:
         "events/code": (("event",), events.code),
         "events/unique": (("event",), events.unique),
     }
+    if init.fixed is not None:
+        arrays["init/fixed"] = (("neuron", "feature"), init.fixed)
     if init.log_scale_a is not None:
         arrays["init/log_scale_a"] = (("scale",), np.atleast_1d(np.asarray(init.log_scale_a, float)))
     for name, value in _record(sol).items():
@@ -277,13 +330,63 @@ def _jsonable(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
+def key_of(sol: Solution) -> str:
+    """A hash of what determines a run made in Python: data, initial weights, problem, method and the call."""
+    attributes, arrays = _parts(sol)
+    given = {
+        name: _digest(np.ascontiguousarray(v)) for name, (_, v) in arrays.items() if name[:5] in ("data/", "init/")
+    }
+    told = {name: attributes[name] for name in ("problem", "method", "call")}
+    if told["call"] is not None:  # threads and wall time do not change a complete run
+        bounds = {k: v for k, v in told["call"]["limits"].items() if k not in ("threads", "seconds")}
+        told["call"] = told["call"] | {"limits": bounds}
+    canonical = json.dumps({**told, "arrays": given}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=1)
+def source() -> dict[str, str]:
+    """A hash of this package's source files and, in a checkout, the commit."""
+    import reluflow
+
+    home = Path(reluflow.__file__).parent
+    total = hashlib.sha256()
+    for path in sorted(home.rglob("*.py")):
+        total.update(path.relative_to(home).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    found = {"source": total.hexdigest()[:16]}
+    commit = _commit(home.parent.parent)
+    return found | ({"commit": commit} if commit else {})
+
+
+def _commit(checkout: Path) -> str:
+    """The commit checked out in a folder, read from git's files; "" where there is none."""
+    with suppress(OSError, IndexError):
+        git = checkout / ".git"
+        if git.is_file():
+            git = (checkout / git.read_text().split(": ", 1)[1].strip()).resolve()
+        head = (git / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head[:40]
+        name = head[5:]
+        common = git / "commondir"
+        homes = [git, (git / common.read_text().strip()).resolve()] if common.is_file() else [git]
+        for home in homes:
+            if (home / name).is_file():
+                return (home / name).read_text().strip()[:40]
+        for home in homes:
+            if (home / "packed-refs").is_file():
+                rows = (line.split() for line in (home / "packed-refs").read_text().splitlines())
+                return next((row[0][:40] for row in rows if row[1:] == [name]), "")
+    return ""
+
+
 def versions() -> dict[str, str]:
-    """What computed a run: this package, Python, the libraries, the machine."""
+    """What computed a run: this package and its source, Python, the libraries, the machine."""
     from importlib.metadata import version
 
     import reluflow
 
-    found = {"reluflow": reluflow.__version__, "python": platform.python_version()}
+    found = {"reluflow": reluflow.__version__, **source(), "python": platform.python_version()}
     found |= {name: version(name) for name in ("numpy", "scipy", "numba")}
     return found | {"machine": platform.machine(), "system": platform.system()}
 
@@ -411,6 +514,11 @@ def read_attributes(path: str | Path) -> dict:
             f"`{path}` must have a format up to {FORMAT}, got {shown(mark['format'])} (reluflow "
             f"{plainly(str(wrote or '?'), 20)}): install a newer reluflow to read it."
         )
+    if ("seal" in attributes or "call" in attributes) and attributes.get("seal") != _seal(attributes):
+        raise ValueError(
+            f"`{path}` must be a complete run, got attributes that were changed after it was saved: restore a copy, or "
+            "run again."
+        )
     return attributes
 
 
@@ -455,7 +563,10 @@ def _read_1(path: Path, attributes: dict) -> Solution:
         problem = Problem(
             Data(arrays["data/x"], arrays["data/y"], name=about["data"]),
             Params(
-                arrays["init/w"], arrays["init/a"], **{k: v if len(v) > 1 else float(v[0]) for k, v in scales.items()}
+                arrays["init/w"],
+                arrays["init/a"],
+                **{k: v if len(v) > 1 else float(v[0]) for k, v in scales.items()},
+                fixed=arrays.get("init/fixed"),
             ),
             loss=about["loss"],
             reduction=about["reduction"],
@@ -478,6 +589,7 @@ def _read_1(path: Path, attributes: dict) -> Solution:
             sol = _solution(problem, method, Outcome[attributes["outcome"]], stats, events, arrays)
         if attributes["experiment"] is not None:
             sol.experiment = Experiment.from_dict(attributes["experiment"], folder=attributes.get("folder"))
+        sol.call = attributes.get("call")
         return sol
     except KeyError as error:
         lost = plainly(str(error), 60)

@@ -11,12 +11,14 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def build(source: Path, out: Path) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-    return subprocess.run([*command, source, out], capture_output=True, text=True, check=False)
+    # The notebooks are executed by a test of their own.
+    still = ["-D", "nb_execution_mode=off"] if source == DOCS else []
+    return subprocess.run([*command, *still, source, out], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(autouse=True)
 def tools():
-    for name in ("sphinx", "myst_parser", "furo"):
+    for name in ("sphinx", "myst_parser", "myst_nb", "furo"):
         pytest.importorskip(name, reason="`make docs` installs what builds the documentation")
 
 

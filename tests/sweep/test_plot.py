@@ -76,7 +76,7 @@ def test_a_picture_chooses_curves_maps_paths_or_dots(ds):
     kinds = lambda fig: [len(fig.axes), len(fig.axes[0].lines)]
     assert kinds(picture(ds, ["final.log_moved"])) == [2, 0]  # a map and its colour bar
     assert kinds(picture(ds.isel({"init.width": 0}), ["final.log_moved", "time.below.0.9"])) == [1, 2]
-    assert kinds(picture(ds, ["loss"])) == [1, 3]  # one band of trajectories per scale
+    assert kinds(picture(ds, ["loss"])) == [3, 3]  # one band of trajectories per scale, a panel per width
     random = sweep(experiment(), {"init.log_scale": [-6.0, -2.0]}, ["final.log_moved"], design="random", points=5,
                    workers=0)  # fmt: skip
     assert len(picture(random).axes[0].collections[0].get_offsets()) == 5

@@ -9,10 +9,10 @@ from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PLUS, THEORY, style
 
 
 def draw(report):
-    from matplotlib.figure import Figure
+    from reluflow.plot.shown import Picture
 
     with style():
-        fig = Figure(figsize=(9.6, 6.6), layout="constrained")
+        fig = Picture(figsize=(9.6, 6.6), layout="constrained")
         loss, size, function, early = fig.subplots(2, 2).ravel()
         _loss(loss, report)
         _size(size, report)

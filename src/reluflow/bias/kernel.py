@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from reluflow._checks import one_of
+from reluflow._checks import all_trained, one_of
 from reluflow.bias._input import activation_of, as_data, outputs
 from reluflow.data.core import Data
 from reluflow.init import Params
@@ -110,6 +110,7 @@ def kernel(data, init: Params | None = None, *, activation=None) -> Kernel:
         init = getattr(problem, "init", None)
     if not isinstance(init, Params):
         raise TypeError("`rf.bias.kernel` needs initial weights: pass `rf.init.balanced(...)`, or a Problem.")
+    all_trained(init, "`rf.bias.kernel`")
     found = as_data(data, "rf.bias.kernel")
     if init.dim != found.d:
         raise ValueError(f"`init` must have the data's dimension, got {init.dim} for d = {found.d}: use `dim=data.d`.")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from reluflow._checks import all_trained
 from reluflow.bias._input import squared_norm as norm_of
 from reluflow.bias.extremal import Extremal, extremal
 from reluflow.bias.kernel import Kernel, kernel, moved
@@ -56,14 +58,18 @@ class BiasReport:
             sign = "" if m.exact else "<= "
             out.append(("minimum norm", f"{sign}{m.value:.9g} ({m.way}, {len(m.patterns)} patterns)"))
             out += [(f"  {name}", str(b)) for name, b in m.bounds.items() if name != "upper"]
-            out.append(("gap", f"{self.gap:.6g} ({100.0 * self.gap / m.value:.3g}%)"))
+            share = f"{100.0 * self.gap / m.value:.3g}%" if m.value > 0 else "the minimum is 0"
+            out.append(("gap", f"{self.gap:.6g} ({share})"))
         if (g := self.max_margin) is not None:
             sign = "=" if g.exact else ">="
             linear = "none separates" if g.linear is None else f"{g.linear:.6g}"
             out.append(("margin / |theta|^2, optimum", f"{sign} {g.margin:.9g}; certified <= {g.margin_bound:.9g}"))
             if (p := g.path) is not None:
-                out.append(("  of the run", f"{p.margin[-1]:.9g} (gap {100 * p.gap[-1]:.3g}%)"))
-                out.append(("  KKT residuals", f"{p.stationarity[-1]:.3g}, {p.complementarity[-1]:.3g}"))
+                if p.margin[-1] > 0:
+                    out.append(("  of the run", f"{p.margin[-1]:.9g} (gap {100 * p.gap[-1]:.3g}%)"))
+                    out.append(("  KKT residuals", f"{p.stationarity[-1]:.3g}, {p.complementarity[-1]:.3g}"))
+                else:
+                    out.append(("  of the run", f"none, because the run does not separate the data: {self._worst()}"))
             out.append(("linear hard margin", linear))
         if self.kernel is not None:
             lazy = "lazy" if self.kernel_moved < LAZY else "rich" if self.kernel_moved > RICH else "between"
@@ -74,6 +80,16 @@ class BiasReport:
         out += [(f"landscape {k}", str(s)) for k, s in enumerate(self.saddles)]
         out += [("claim", str(c)) for c in self.claims]
         return out + [("note", n) for n in self.notes]
+
+    def _worst(self) -> str:
+        """The row with the smallest y f, and why it is not positive."""
+        import numpy as np
+
+        sol: Any = self.sol
+        yf = sol.problem.data.y * sol.end.outputs[0]
+        k = int(np.argmin(yf))
+        why = "no neuron is active on it" if not np.any(sol.end.bits[0][:, k]) else "a longer run may separate it"
+        return f"row {k} has y f = {yf[k]:.6g} at the end ({why})"
 
     def to_dict(self) -> dict:
         """Plain values for JSON."""
@@ -98,6 +114,11 @@ class BiasReport:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from reluflow import _html
+
+        return _html.table(self.rows())
+
     def figure(self):
         """Loss and saddles, norm or margin, the functions, early directions: a matplotlib Figure."""
         from reluflow.bias._figure import draw
@@ -112,6 +133,7 @@ def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
     if not isinstance(sol, Solution):
         raise TypeError(f"`rf.bias.report` needs a Solution of rf.solve, got {type(sol).__name__}.")
     problem, notes = sol.problem, []
+    all_trained(problem.init, "`rf.bias.report`")
 
     def tried(what, part):
         try:
@@ -136,7 +158,11 @@ def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
     directions = tried("early directions", lambda: extremal(sol, samples=samples))
     if directions is not None and directions.note:
         notes.append(directions.note)
-    visited = (tried("saddles", lambda: saddles(sol)) or ()) if not decays else ()
+    visited: tuple = ()
+    if not sol.dense:
+        notes.append("saddles: not looked for, because a recorded training is known at its recorded steps only.")
+    elif not decays:
+        visited = tried("saddles", lambda: saddles(sol)) or ()
     size = norm_of(sol.final)
     return BiasReport(
         sol=sol,
@@ -165,7 +191,7 @@ def _claims(sol, size: float, norm, margin, verdict) -> list[Claim]:
         below = 2.0 * float(norm.nu @ f) / (1.0 + norm.residuals.get("dual", 0.0))
         slack = ROUNDING * max(1.0, size)
         claims.append(Claim("|theta|^2 of the run over 2 <nu, f> of the dual", size, ">=", below, slack))
-    if margin is not None and margin.path is not None:
+    if margin is not None and margin.path is not None and margin.path.margin[-1] > 0:
         slack = ROUNDING * margin.margin_bound
         got = float(margin.path.margin[-1])
         claims.append(Claim("normalised margin under the certified bound", got, "<=", margin.margin_bound, slack))

@@ -126,6 +126,7 @@ def _covered(problem) -> None:
         (np.ndim(problem.data.y) != 1, "several outputs"),
         (problem.activation.slope != 0, f"slope {problem.activation.slope:g} (only ReLU is)"),
         (problem.train != "both", "training of the first layer alone"),
+        (init.fixed is not None, "fixed weights, such as an output bias"),
         (float(getattr(problem, "decay", 0.0) or 0.0) != 0, "weight decay"),
         (np.ptp(np.append(log_w, log_a)) != 0, "neurons of different log scales"),
     ):

@@ -154,6 +154,7 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
     from reluflow.cli import _show as show
     from reluflow.papers import _figures
     from reluflow.plot import look
+    from reluflow.store import put
 
     began, busy = time.perf_counter(), time.process_time()
     folder = _figures.folder(figure, out, size, changed)
@@ -187,7 +188,7 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
         "facts": [f.to_dict() for f in facts],
         "only_in_zarr": left,
     }
-    (folder / "facts.json").write_text(json.dumps(said, indent=1) + "\n")
+    put(folder / "facts.json", (json.dumps(said, indent=1) + "\n").encode())
     took = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - busy}
     return said | {"folder": str(folder), "caption": caption, "resumed": resumed} | took
 
@@ -212,17 +213,18 @@ def write_film(film, path: Path, dpi: int = 90) -> None:
 
 
 def _saved(figure, path: Path, size: str, changed: dict):
-    """Numbers saved by an earlier command with the same settings and version."""
+    """Numbers saved by an earlier command with the same settings and the same source, complete and unchanged."""
     import json
 
-    from reluflow import __version__
     from reluflow.papers import _figures
+    from reluflow.store import is_whole, source
 
-    if not path.exists():
+    if not path.exists() or not is_whole(path):
         return None
     ds = _figures.load_numbers(path)
     same = json.loads(ds.attrs["settings"]) == json.loads(json.dumps(figure.settings(size, **changed)))
-    mine = ds.attrs["format"] == _figures.FORMAT and json.loads(ds.attrs["versions"])["reluflow"] == __version__
+    made_by = json.loads(ds.attrs["versions"]).get("source")
+    mine = ds.attrs["format"] == _figures.FORMAT and made_by == source()["source"]
     return ds if same and mine else None
 
 

@@ -257,10 +257,16 @@ def _verify(path: Path, json_: bool) -> None:
 
     path = path.parent if path.name == "zarr.json" else path
     old = rf.load(path)
-    if old.experiment is None:
-        raise ValueError(f"`{path}` cannot be verified: it was made in Python, without an experiment file.")
+    if old.experiment is None and old.call is None:
+        raise ValueError(
+            f"`{path}` cannot be verified: it was made in Python by reluflow 0.1, which did not save the arguments of "
+            "`rf.solve`."
+        )
     with _show.progress("recomputing", quiet=json_) as tell:
-        new = old.experiment.changed(_again(old)).run(progress=tell)
+        if old.experiment is not None:
+            new = old.experiment.changed(_again(old)).run(progress=tell)
+        else:
+            new = _solved_again(old, tell)
     if new.outcome is rf.Outcome.INTERRUPTED:
         raise KeyboardInterrupt
     if _short(old):
@@ -269,10 +275,11 @@ def _verify(path: Path, json_: bool) -> None:
         frames = new.replay.at(clock[clock <= new.end.clock[0]])
         new = rf.Solution(dataclasses.replace(new.recording, frames=frames), new.replay)
     then, now = read_attributes(path)["versions"], versions()
-    changed = [f"{k} {then.get(k)} → {now.get(k)}" for k in {**then, **now} if then.get(k) != now.get(k)]
+    known = [k for k in {**then, **now} if k != "commit"]  # the source says more
+    changed = [f"{k} {then.get(k)} → {now.get(k)}" for k in known if then.get(k) != now.get(k)]
     rows = compare(old, new)
     same = all(r["same"] for r in rows)
-    said = {"run": str(path), "key": old.experiment.key, "identical": same, "versions_changed": changed}
+    said = {"run": str(path), "key": old.key, "identical": same, "versions_changed": changed}
     good, said["verdict"] = (True, "The same bits.") if same else _judge(old, new, rows, changed)
     if json_:
         import json
@@ -294,6 +301,20 @@ def _short(sol) -> bool:
     from reluflow.outcome import Outcome
 
     return sol.outcome in (Outcome.INTERRUPTED, Outcome.TIME_LIMIT)
+
+
+def _solved_again(old, tell):
+    """A run made in Python, recomputed from its own data, weights and arguments of `rf.solve`."""
+    import reluflow as rf
+
+    call = old.call
+    limits = {k: v for k, v in call["limits"].items() if k != "seconds"}
+    if _short(old):
+        limits["steps"] = old.stats.steps + old.stats.rejected + 1
+    times = call["save"].get("times")
+    save = rf.Save(**{**call["save"], "times": None if times is None else tuple(times)})
+    ends = {k: call[k] for k in ("t1", "log_t1")}
+    return rf.solve(old.problem, old.method, **ends, save=save, limits=rf.Limits(**limits), progress=tell, throw=False)
 
 
 def _again(old) -> dict:

@@ -31,6 +31,7 @@ Plot = Annotated[Path | None, typer.Option("--plot", metavar="PNG", help="Draw t
 Show = Annotated[list[str] | None, typer.Option("--show", metavar="NAME", help="Quantity to draw (repeatable).")]
 Title = Annotated[str | None, typer.Option("--title", help="Title of the picture (default: the file's first comment).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Run `module:function` quantities that the file itself names.")]
 Listing = Annotated[bool, typer.Option("--quantities", help="List what can be kept, and stop.")]
 
 
@@ -67,6 +68,7 @@ def sweep(
     show: Show = None,
     title: Title = None,
     json_: Json = False,
+    trust: Trust = False,
     listing: Listing = False,
 ) -> None:
     if listing:
@@ -86,12 +88,13 @@ def sweep(
     if set_:
         experiment = experiment.changed(changes(set_))
     ranges = {**experiment["sweep"].get("over", {}), **changes(over or [])} if over else None
-    out = out or _folder(file, experiment, ranges, keep, (design, points, seed))
+    out = out or _folder(file, experiment, ranges, keep, (design, points, seed, trust))
     began = time.perf_counter()
     with _progress(file.stem, quiet=json_) as tell:
         ds = run(
             experiment, ranges, keep or None, design=design, points=points, seed=seed, store=out, resume=resume,
             retry=retry, scheduler=scheduler, workers=workers, seconds=seconds, memory=memory, progress=tell,
+            trust=trust,
         )  # fmt: skip
     took = time.perf_counter() - began
     said = facts(ds) | {"sweep": str(out), "wall_seconds": took}
@@ -185,7 +188,8 @@ def _summary(ds, said: dict) -> None:
         if name in ("seconds", "failed") or values.dtype.kind != "f" or values.dims != ds["failed"].dims:
             continue
         some = values.values[np.isfinite(values.values)]
-        missing = f"  [dim]{values.size - some.size:,} missing[/dim]" if some.size < values.size else ""
+        why = f": {values.attrs['nan']}" if "nan" in values.attrs else ""
+        missing = f"  [dim]{values.size - some.size:,} missing{escape(why)}[/dim]" if some.size < values.size else ""
         if some.size:
             low, middle, high = np.quantile(some, [0.0, 0.5, 1.0])
             if header:

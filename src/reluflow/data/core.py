@@ -118,6 +118,18 @@ class Data:
 
         files.write_npz(self, path)
 
+    def _repr_html_(self) -> str:
+        from reluflow import _html
+
+        head = [*(f"x{k}" for k in range(min(self.d, 8))), *(["..."] if self.d > 8 else []), "y"]
+        rows = [
+            [*(f"{v:.6g}" for v in x[:8]), *(["..."] if self.d > 8 else []), f"{y:.6g}"]
+            for x, y in zip(self.x[:8], self.y[:8])
+        ]
+        more = f"; {self.n - 8} more rows" if self.n > 8 else ""
+        name = f"{self.name}: " if self.name else ""
+        return _html.text(f"{name}{self.n} rows, {self.d} columns{more}") + _html.table(rows, head)
+
     def __repr__(self) -> str:
         return f"Data({self.name + ': ' if self.name else ''}n={self.n}, d={self.d})"
 

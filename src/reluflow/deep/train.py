@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow._checks import number, one_of, whole
+from reluflow import _progress
+from reluflow._checks import by_name, number, one_of, whole
 from reluflow.data.core import Data
 from reluflow.deep._engine import Compiled, Plain
 from reluflow.deep.network import Network
@@ -65,6 +66,7 @@ def legs(values, *, ignore: float = 1e-3) -> tuple[int, ...]:
     return tuple(found)
 
 
+@by_name
 def train(
     network: Network,
     data: Data,
@@ -74,14 +76,15 @@ def train(
     every: int | None = None,
     dtype: str = "float64",
     device: str | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | bool | None = None,
 ) -> Run:
     """Full-batch gradient descent on the square loss, `iterations` times, keeping every `every`-th frame (1000 if
     left out).
 
     `dtype="float32"` halves the work; losses and norms are summed in float64. `device` None is numpy on this
     processor; "gpu", "gpu:1" or "cpu" compile the steps by JAX for that device. `progress` is called with the iteration
-    at every frame. A run whose numbers overflow raises `rf.SolveError`, with the part computed in `.solution`.
+    at every frame, or is True or False as for `rf.solve`. A run whose numbers overflow raises `rf.SolveError`, with the
+    part computed in `.solution`.
     """
     if not isinstance(network, Network):
         raise TypeError(f"`network` must be an rf.deep.Network, got {type(network).__name__}: try `rf.deep.init(...)`.")
@@ -97,15 +100,16 @@ def train(
     engine: Plain | Compiled = Plain(*start) if device is None else Compiled(*start, device)
     kept: list[tuple[float, ...]] = []
     k = 0
-    with np.errstate(over="ignore", invalid="ignore"):
+    place = lambda k: _progress.Place(k / iterations, f"{k:,} of {iterations:,} iterations")
+    with np.errstate(over="ignore", invalid="ignore"), _progress.shown(progress, place) as tell:
         while True:
             loss, norms = engine.look()
             finite = bool(np.isfinite(loss) and np.all(np.isfinite(norms)))
             if not finite:
                 break
             kept.append((k, loss, *norms))
-            if progress is not None:
-                progress(k)
+            if tell is not None:
+                tell(k)
             count = min(every, iterations - k)
             if count == 0:
                 break

@@ -1,4 +1,4 @@
-"""The explorer: a page in the browser where one watches a ReLU network learn, and can touch everything.
+"""The explorer: a page in the browser where one watches a ReLU network learn.
 
     reluflow explore            serves it on this machine
     rf.show(sol)                puts a finished run into a notebook, no server needed

@@ -57,7 +57,10 @@ def serve(
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serves until Ctrl-C; `ready` is told the address."""
-    import uvicorn
+    try:
+        import uvicorn
+    except ImportError:
+        raise ImportError("The explorer needs starlette and uvicorn: install `reluflow[explore]`.") from None
 
     from reluflow.explorer.protocol import TimedProtocol
 

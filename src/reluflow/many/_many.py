@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from reluflow._checks import by_name
+from reluflow import _progress
+from reluflow._checks import all_trained, by_name
 from reluflow.drive import descent as plain
 from reluflow.drive.loop import Progress
 from reluflow.init import Params
@@ -119,7 +120,7 @@ def solve_many(
     save: Save | None = None,
     device=None,
     memory: str | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
 ) -> Many:
     """Descends on many problems at once, compiled by JAX for `device` (None: what JAX prefers; "cpu", "gpu", "gpu:1").
 
@@ -145,15 +146,16 @@ def solve_many(
     done, whole = 0, int(np.sum(ends))
     shared = all(p.data is problems[0].data or p.data == problems[0].data for p in problems)
     each = _bytes(rule, m, d, methods[0].dtype) + (0 if shared else 8 * n * d)
-    for part in np.array_split(order, min(runs, -(-runs * each // budget))):
-        runner = _runner(rule, [problems[k] for k in part], [methods[k] for k in part], there, shared)
-        told = None if progress is None else _teller(progress, began, done, whole)
-        for j in range(iteration.shape[1]):
-            runner.advance(iteration[part, j], told)
-            q, b, c, energy = runner.state()
-            y[part, j] = np.concatenate([q.reshape(len(part), -1), b, c, energy[:, None]], axis=1)
-            f[part, j] = runner.outputs()
-        done += int(np.sum(ends[part]))
+    with _progress.shown(progress, _progress.of_run) as tell:
+        for part in np.array_split(order, min(runs, -(-runs * each // budget))):
+            runner = _runner(rule, [problems[k] for k in part], [methods[k] for k in part], there, shared)
+            told = None if tell is None else _teller(tell, began, done, whole)
+            for j in range(iteration.shape[1]):
+                runner.advance(iteration[part, j], told)
+                q, b, c, energy = runner.state()
+                y[part, j] = np.concatenate([q.reshape(len(part), -1), b, c, energy[:, None]], axis=1)
+                f[part, j] = runner.outputs()
+            done += int(np.sum(ends[part]))
     bad = ~(np.all(np.isfinite(y), axis=2) & np.all(np.isfinite(f), axis=2))
     y[bad], f[bad] = np.nan, np.nan
     outcome = [Outcome.NOT_FINITE if row.any() else Outcome.REACHED for row in bad]
@@ -167,6 +169,8 @@ def _given(problems, method) -> tuple[list[Problem], list[Descent]]:
     problems = list(problems)
     if not problems or not all(isinstance(p, Problem) for p in problems):
         raise TypeError("`problems` must be a list of at least one rf.Problem, got none or something else.")
+    for problem in problems:
+        all_trained(problem.init, "`rf.solve_many`")
     methods = list(method) if isinstance(method, Sequence) else [method] * len(problems)
     if len(methods) != len(problems) or not all(isinstance(m, Descent) for m in methods):
         raise TypeError(

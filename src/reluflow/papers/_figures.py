@@ -250,7 +250,7 @@ def folder(figure: Figure, out: Path, size: str, changes: dict) -> Path:
 
 def save_numbers(ds, path: Path) -> None:
     """Writes a Dataset as a zarr folder, whole or not at all; texts become numbers with a legend in the attributes."""
-    from reluflow.store import beside, clear
+    from reluflow.store import beside, clear, seal_group
 
     legends = {}
     coded = ds.copy()
@@ -266,18 +266,25 @@ def save_numbers(ds, path: Path) -> None:
     clear(path.parent)
     with beside(path) as part:
         coded.to_zarr(part / "new", mode="w", zarr_format=3, consolidated=False)
+        seal_group(part / "new")
         if path.exists():  # moved away first: numbers that are half removed would be read as whole
             os.rename(path, part / "old")
         os.rename(part / "new", path)
 
 
 def load_numbers(path: Path):
-    """The Dataset of `save_numbers`, in memory."""
+    """The Dataset of `save_numbers`, in memory; an error if a file of it is missing or was changed."""
     import numpy as np
     import xarray as xr
 
+    from reluflow.store import is_whole
+
+    if not is_whole(path):
+        raise ValueError(f"`{path}` must be complete, got files that are missing or changed: use `--fresh`.")
     with xr.open_zarr(path, consolidated=False) as stored:
         ds = stored.load()
+    for name in ("checksums", "seal"):
+        ds.attrs.pop(name)
     for name, words in json.loads(ds.attrs.pop("legends", "{}")).items():
         ds[name] = (ds[name].dims, np.array(words)[ds[name].values])
     return ds

@@ -2,7 +2,7 @@
 
 from reluflow.plot.figure import picture
 from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, THEORY, sign_colours, style
-from reluflow.plot.run import directions, function, loss, norms
+from reluflow.plot.run import directions, function, learned, loss, norms
 from reluflow.plot.sweep import curve, heat, scatter
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "directions",
     "function",
     "heat",
+    "learned",
     "loss",
     "norms",
     "picture",

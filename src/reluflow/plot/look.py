@@ -60,10 +60,11 @@ def setting():
 def figure(width: float = PAGE, height: float = 2.4):
     """An empty figure of that many inches, with its own canvas."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    made = Figure(
+    from reluflow.plot.shown import Picture
+
+    made = Picture(
         figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.03)
     )
     FigureCanvasAgg(made)

@@ -71,26 +71,131 @@ def function(ax, data, params, grid, *, slope: float = 0.0, neurons: bool = True
     ax.set_xlim(grid[0], grid[-1])
 
 
+def learned(ax, sol, t=None, *, log_t=None) -> None:
+    """What the network computes: the function of data on a line, the decision regions of data in the plane.
+
+    At the end of the run, or at time t (or e^log_t). On a line, several times are drawn from pale to dark; in the
+    plane colours are the sign and the size of f, and the decision boundary f = 0 is black.
+    """
+    data = sol.problem.data
+    if line_of(data) is not None:
+        _function_over_time(ax, sol, t, log_t)
+    elif plane_of(data) is not None:
+        _regions(ax, sol, t, log_t)
+    else:
+        raise ValueError(
+            f"`learned` draws data on a line or in the plane, with or without a constant column, got {data.d} columns: "
+            "`sol.predict(x)` gives the numbers."
+        )
+
+
+def line_of(data) -> np.ndarray | None:
+    """The coordinate of data on a line, with or without a constant column; None for other data."""
+    return data.x[:, 0] if data.d == 1 or (data.d == 2 and _constant(data.x[:, 1])) else None
+
+
+def plane_of(data) -> np.ndarray | None:
+    """The two coordinates of data in the plane, with or without a constant column; None for other data."""
+    if line_of(data) is not None:
+        return None
+    return data.x[:, :2] if data.d == 2 or (data.d == 3 and _constant(data.x[:, 2])) else None
+
+
+def _constant(column: np.ndarray) -> bool:
+    return bool(np.all(column == column[0])) and column[0] != 0.0
+
+
+def _span(values: np.ndarray, share: float = 0.25) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    room = share * (high - low) or 1.0
+    return low - room, high + room
+
+
+def _function_over_time(ax, sol, t, log_t) -> None:
+    x = line_of(sol.problem.data)
+    assert x is not None
+    grid = np.linspace(*_span(x), 400)
+    f = np.atleast_2d(sol.predict(grid, t, log_t=log_t))
+    names = _times(sol, t, log_t)
+    ax.axhline(0, color=FAINT, lw=0.6)
+    for k, row in enumerate(f):
+        dark = 1.0 if len(f) == 1 else 0.25 + 0.75 * k / (len(f) - 1)
+        ax.plot(grid, row, color=INK, lw=2, alpha=dark, label=names[k])
+    ax.scatter(x, sol.problem.data.y, s=70, c=DATA, marker="X", edgecolors="white", lw=1.0, zorder=4)
+    ax.set(xlim=(grid[0], grid[-1]), xlabel="x", ylabel="f(x)")
+    if len(f) > 1:
+        ax.legend()
+
+
+def _regions(ax, sol, t, log_t) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    data = sol.problem.data
+    xy = plane_of(data)
+    assert xy is not None
+    if np.ndim(t if log_t is None else log_t) > 0:
+        raise ValueError("`learned` draws one time in the plane, got several: give each its own axes.")
+    across, up = np.linspace(*_span(xy[:, 0]), 241), np.linspace(*_span(xy[:, 1]), 241)
+    grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    f = sol.predict(grid, t, log_t=log_t).reshape(len(up), len(across))
+    top = float(np.max(np.abs(f))) or 1.0
+    most = float(np.max(np.abs(sol.predict(data.x, t, log_t=log_t)))) or top
+    colours = LinearSegmentedColormap.from_list("signed", [MINUS, PAPER, PLUS])
+    ax.pcolormesh(across, up, f, cmap=colours, vmin=-1.5 * most, vmax=1.5 * most, alpha=0.6, shading="gouraud")
+    if f.min() < 0.0 < f.max():
+        ax.contour(across, up, f, [0.0], colors=INK, linewidths=1.4)
+    ax.scatter(*xy.T, s=34, c=sign_colours(data.y), edgecolors=INK, lw=0.7, zorder=4)
+    ax.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]), xlabel="x1", ylabel="x2", aspect="equal")
+
+
+def _times(sol, t, log_t) -> list[str]:
+    values = np.atleast_1d([sol.t_end] if t is None and log_t is None else t if log_t is None else log_t)
+    return [f"t = {v:.4g}" if log_t is None else f"t = e^{v:.4g}" for v in values]
+
+
 def _on_a_line(data) -> bool:
     """Whether rows are (x, 1)."""
     return data.d == 2 and bool(np.all(data.x[:, 1] == 1.0))
 
 
+def _over_log(sol) -> bool:
+    """Whether time is drawn as its logarithm: for losses with a tail, and where 95% of the fall of the loss is over
+    within 5% of the run."""
+    if sol.problem.tailed or not np.isfinite(sol.t[-1]):
+        return True
+    fall = sol.loss[0] - sol.loss
+    over = np.flatnonzero(fall >= 0.95 * np.max(fall))
+    return bool(np.max(fall) > 0 and sol.t[over[0]] < 0.05 * sol.t[-1])
+
+
+def _from(sol) -> float:
+    """log t at which an axis over log t begins: a hundredth of the time of 5% of the fall of the loss."""
+    fall = sol.loss[0] - sol.loss
+    some = np.flatnonzero(fall >= 0.05 * np.max(fall))
+    return float(sol.log_t[max(some[0], 1)]) - np.log(100.0) if len(some) else FROM
+
+
 def overview(sol, title: str = ""):
-    """A figure of a run with all applicable panels. Losses with an exponential tail are drawn over log t."""
-    from matplotlib.figure import Figure
+    """A figure of a run with all applicable panels.
+
+    Time is drawn as its logarithm for losses with an exponential tail, and where the loss falls early in a long run.
+    """
     from matplotlib.ticker import MultipleLocator
+
+    from reluflow.plot.shown import Picture
 
     data, colours = sol.problem.data, sign_colours(sol.sign[0])
     on_a_line = _on_a_line(data)
-    count = 2 + (data.d == 2) + on_a_line
+    flat = plane_of(data) is not None or (line_of(data) is not None and not on_a_line)
+    count = 2 + (data.d == 2) + on_a_line + flat
     growths = sol.phases()["growth"]
-    shown = sol.log_t >= FROM
-    late = (sol.problem.tailed or not np.isfinite(sol.t[-1])) and np.count_nonzero(shown) > 1
+    late = _over_log(sol)
+    shown = sol.log_t >= (FROM if sol.problem.tailed else _from(sol))
+    late = late and int(np.count_nonzero(shown)) > 1
     shown = shown if late else np.full(len(sol.t), True)
     x, when = (sol.log_t / np.log(10), "log10 t") if late else (sol.t, "t")
     with style():
-        fig = Figure(figsize=(3.3 * count, 3.1), layout="constrained")
+        fig = Picture(figsize=(3.3 * count, 3.1), layout="constrained")
         axes = iter(fig.subplots(1, count))
         timed = [next(axes), next(axes)]
         height = sol.log_loss / np.log(10) if late else sol.loss
@@ -118,6 +223,10 @@ def overview(sol, title: str = ""):
             room = 0.2 * (high - low) or 1.0
             function(ax, data, sol.final, np.linspace(low - room, high + room, 400), slope=sol.problem.activation.slope)
             ax.set(title="Function at the end", xlabel="x; dots: kinks, as far from 0 as |w|")
+        if flat:
+            ax = next(axes)
+            learned(ax, sol)
+            ax.set_title("Function at the end" if line_of(data) is not None else "Sign of f at the end")
         if title:
             fig.suptitle(title, x=0.01, ha="left", weight="bold")
     return fig

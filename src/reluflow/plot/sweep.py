@@ -1,6 +1,6 @@
 """Plots of a sweep: curves with quantile bands, scatter plots, heat maps; `picture` chooses among them.
 
-Curves show the median over all other dimensions (typically seeds), a dark band for the middle half and a light one for
+Curves show the median over the seeds, a dark band for the middle half and a light one for
 all; heat maps show the median. Failed points and undefined quantities are omitted.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from typing import Any
 
 import numpy as np
 
@@ -149,34 +150,90 @@ def _edges(centres: np.ndarray, ratios: bool) -> np.ndarray:
 def picture(ds, names=None, *, title: str = ""):
     """A figure of a sweep: a heat map where two keys besides the seeds vary, else curves; `names` default to the first.
 
-    Trajectories are drawn over time. Names with the same axis share a panel.
+    Trajectories are drawn over time. Names with the same axis share a panel. Keys beyond those of the axes and the
+    lines get a panel for each of their values, so that bands are over the seeds alone.
     """
-    from matplotlib.figure import Figure
+    from reluflow.plot.shown import Picture
 
     names = list(names or json.loads(ds.attrs["keep"])[:1])
     for name in names:
         if name not in ds or ds[name].dtype.kind != "f":
             numbers = [str(k) for k, v in ds.data_vars.items() if v.dtype.kind == "f" and k != "seconds"]
             raise ValueError(f"`{name}` is not a number kept by the sweep: choose from {', '.join(numbers)}.")
+    keys = [d for d in ds["failed"].dims if not d.endswith(".seed")]
+    draw, shown = _way(ds, names, keys)
+    panels = _panels(ds, names, keys[shown:], shown)
+    rows = -(-len(panels) // ACROSS)
+    across = min(len(panels), ACROSS)
+    size = (7.2, 4.4) if len(panels) == 1 else (3.6 * across, 3.1 * rows)
     with style():
-        fig = Figure(figsize=(7.2, 4.4), layout="constrained")
-        ax = fig.subplots()
-        keys = [d for d in ds["failed"].dims if not d.endswith(".seed")]
-        if "frame" in ds[names[0]].dims:
-            _paths(ax, ds, names, keys)
-        elif keys == ["point"]:
-            _dots(ax, ds, names)
-        elif len(keys) == 2 and len(names) == 1:
-            centre = 0.0 if names[0] in SIGNED else None
-            cells = heat(ax, ds, names[0], *keys, centre=centre)
-            fig.colorbar(cells, ax=ax, label=label(names[0])).outline.set_visible(False)
-            if centre is not None:
-                _named_sides(ax, cells.get_array(), SIGNED[names[0]])
-        else:
-            _curves(ax, ds, names, keys)
-        if title:
-            ax.set_title("\n".join(textwrap.wrap(title, 66)))
+        fig = Picture(figsize=size, layout="constrained")
+        grid = fig.subplots(rows, across, squeeze=False, sharey=len(names) == 1 and draw is not _cells)
+        for ax, (heading, part, some) in zip(grid.flat, panels):
+            draw(ax, part, some, keys[:shown])
+            if heading:
+                ax.set_title(heading, fontsize=9)
+        for ax in grid.flat[len(panels) :]:
+            ax.set_visible(False)
+        if title and len(panels) == 1:
+            grid[0, 0].set_title("\n".join(textwrap.wrap(title, 66)))
+        elif title:
+            fig.suptitle(title, x=0.01, ha="left", weight="bold")
     return fig
+
+
+ACROSS, PANELS = 4, 16
+
+
+def _way(ds, names: list[str], keys: list[str]):
+    """The function that draws a panel, and how many of the keys it shows."""
+    if "frame" in ds[names[0]].dims:
+        return _paths, 1
+    if keys == ["point"]:
+        return _dots, 1
+    if len(keys) >= 2 and len(names) == 1:
+        return _cells, 2
+    return _curves, 1 if len(names) > 1 else 2
+
+
+def _panels(ds, names: list[str], keys: list[str], shown: int) -> list[tuple[str, Any, list[str]]]:
+    """(heading, data, names) of every panel: one for each combination of the values of `keys`."""
+    sizes = [ds.sizes[k] for k in keys]
+    count = int(np.prod(sizes))
+    if count > PANELS:
+        what = " x ".join(f"{n} {k}" for k, n in zip(keys, sizes))
+        raise ValueError(
+            f"A picture has at most {PANELS} panels, got {count} ({what}): select some values with `ds.sel(...)`, or "
+            f"sweep over at most {shown} keys besides the seeds."
+        )
+    found = []
+    for at in np.ndindex(*sizes):
+        part = ds.isel({k: [i] for k, i in zip(keys, at)})
+        heading = ", ".join(f"{k} = {_short(ds[k].values[i])}" for k, i in zip(keys, at))
+        found.append((heading, part, names))
+    return found
+
+
+def _short(value) -> str:
+    return f"{value:g}" if isinstance(value, int | float | np.number) else str(value)
+
+
+def _cells(ax, ds, names: list[str], keys: list[str]) -> None:
+    """A heat map over two keys, with its colour bar."""
+    centre = 0.0 if names[0] in SIGNED else None
+    cells = heat(ax, ds, names[0], *keys, centre=centre)
+    ax.figure.colorbar(cells, ax=ax, label=label(names[0])).outline.set_visible(False)
+    if centre is not None:
+        _named_sides(ax, cells.get_array(), SIGNED[names[0]])
+
+
+def _colours(count: int) -> list:
+    """One colour for each line: those of the palette, or a ramp where there are more."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    if count <= len(LINES):
+        return list(LINES[:count])
+    return list(LinearSegmentedColormap.from_list("values", [MINUS, THEORY, PLUS])(np.linspace(0.0, 1.0, count)))
 
 
 def _named_sides(ax, grid, sides: tuple[str, str]) -> None:
@@ -192,11 +249,12 @@ def _curves(ax, ds, names: list[str], keys: list[str]) -> None:
     """Each name against the first key; a second key gives one curve for each of its values."""
     x = keys[0] if keys else ds["failed"].dims[0]
     if len(keys) > 1:
-        for k, value in enumerate(ds[keys[1]].values[: len(LINES)]):
+        values = ds[keys[1]].values
+        for k, (value, colour) in enumerate(zip(values, _colours(len(values)))):
             one = ds.isel({keys[1]: [k]})
-            curve(ax, one, names[0], x, colour=LINES[k], text=f"{label(keys[1])} {value:g}")
+            curve(ax, one, names[0], x, colour=colour, text=f"{label(keys[1])} {_short(value)}")
     else:
-        for name, colour in zip(names, LINES):
+        for name, colour in zip(names, _colours(len(names))):
             curve(ax, ds, name, x, colour=colour, text=label(name) if len(names) > 1 else None)
     _axis(ax, "x", places(ds, x), label(x))
     _upright(ax, names)
@@ -230,21 +288,22 @@ def _paths(ax, ds, names: list[str], keys: list[str]) -> None:
         raise ValueError("Trajectories with different times cannot be drawn together: set `solve.t1`.")
     late = float(ds["log_t"].max()) > 30
     x = "log_t" if late else "t"
-    values = ds[keys[0]].values[: len(LINES)] if keys else [None]
-    for k, value in enumerate(values):
+    values = ds[keys[0]].values if keys else [None]
+    for k, (value, colour) in enumerate(zip(values, _colours(len(values)))):
         one = ds if value is None else ds.isel({keys[0]: [k]})
         one = one if set(one[names[0]].dims) <= {"frame", *ds["failed"].dims} else one.isel(datum=0)
-        text = None if value is None else f"{label(keys[0])} {value:g}"
-        curve(ax, one, names[0], x, colour=LINES[k], text=text)
+        text = None if value is None else f"{label(keys[0])} {_short(value)}"
+        curve(ax, one, names[0], x, colour=colour, text=text)
     ax.set_xlabel("log of time" if late else "time")
     _upright(ax, names)
     if keys:
         ax.legend()
 
 
-def _dots(ax, ds, names: list[str]) -> None:
+def _dots(ax, ds, names: list[str], keys: list[str]) -> None:
+    """One dot per point, over the first key that is a number."""
     x = next(k for k, c in ds.coords.items() if c.dims == ("point",) and k != "point" and c.dtype.kind in "iuf")
-    for name, colour in zip(names, LINES):
+    for name, colour in zip(names, _colours(len(names))):
         scatter(ax, ds, name, str(x), colour=colour, text=label(name))
     _axis(ax, "x", places(ds, str(x)), label(str(x)))
     _upright(ax, names)

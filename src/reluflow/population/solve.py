@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from reluflow import _progress
 from reluflow._checks import by_name, number, shown
 from reluflow.drive.loop import Progress
 from reluflow.methods import Descent, Flow, Limits, Save, as_bytes
@@ -30,7 +31,7 @@ def solve(
     log_t1: float | None = None,
     save: Save | None = None,
     limits: Limits | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
     throw: bool = True,
 ) -> Solution:
     """Trains `problem` until t1 (or e^log_t1); with neither, the flow runs until it has converged.
@@ -45,13 +46,14 @@ def solve(
         raise TypeError(f"`method` must be rf.Flow(...) or rf.Descent(step=...), got {shown(method)}.")
     coords = Coordinates(problem)
     end = _end(t1, log_t1, method) * coords.time_unit
-    tell = _Teller(end, coords.time_unit, limits or Limits(), progress)
     recording = Recording(max(8, min(save.frames, as_bytes(save.memory) // (8 * (coords.size + 2 * coords.m)))))
-    if isinstance(method, Descent):
-        outcome, count = _descent(coords, method, end, recording, tell)
-    else:
-        asked = [] if save.times is None else (np.array(save.times) * coords.time_unit).tolist()
-        outcome, count = _flow(coords, method, end, recording, tell, asked)
+    with _progress.shown(progress, _progress.of_run) as told:
+        tell = _Teller(end, coords.time_unit, limits or Limits(), told)
+        if isinstance(method, Descent):
+            outcome, count = _descent(coords, method, end, recording, tell)
+        else:
+            asked = [] if save.times is None else (np.array(save.times) * coords.time_unit).tolist()
+            outcome, count = _flow(coords, method, end, recording, tell, asked)
     sol = Solution(problem, method, coords, recording, outcome, _stats(coords, method, recording, count, tell))
     if save.times is not None and recording.asked is None:
         sol = sol.resampled(save.times)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from reluflow.sweep import keep
 from reluflow.sweep.design import Design
 
 FORMAT = 1
@@ -56,7 +57,11 @@ def assemble(about: dict, design: Design, tasks: list[dict[str, Any]]):
     coordinates: dict[str, Any] = {**design.coordinates(), **shared}
     if design.kind != "grid":
         coordinates["point"] = np.arange(count)
-    return xr.Dataset({**ordered, **found}, coords=coordinates, attrs=attributes)
+    ds = xr.Dataset({**ordered, **found}, coords=coordinates, attrs=attributes)
+    for name in about["keep"]:
+        if ds[name].dtype.kind == "f" and bool(np.any(np.isnan(ds[name].values.T) & ~ds["failed"].values.T)):
+            ds[name].attrs["nan"] = f"NaN where {keep.missing(name)}"
+    return ds
 
 
 def _column(name: str, count: int, tasks: list[dict]) -> tuple[tuple[str, ...], np.ndarray]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from reluflow import _progress
 from reluflow._checks import by_name, number, whole
 from reluflow.experiment import Experiment, ExperimentError
 from reluflow.sweep import dataset, folder, keep, point, pool
@@ -54,7 +55,8 @@ def sweep(
     workers: int | None = None,
     seconds: float | None = None,
     memory: str | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
+    trust: bool = False,
 ):
     """Runs `experiment` at every point of `over` and returns the quantities `keep` as one `xarray.Dataset`.
 
@@ -65,32 +67,34 @@ def sweep(
     `store` is a folder that gets one file per finished task; `resume=True` continues a sweep found there,
     with bit-identical results, and `retry=True` also repeats its failed points. The points are computed by `workers`
     processes (default: one per core; 0: in this process) or by those of the Dask `scheduler` at an address. `progress`
-    is called with a `Progress`. Ctrl-C returns the points computed so far.
+    is as for `rf.solve`, a function being called with a `Progress`. Ctrl-C returns the points computed so far.
+    An experiment whose own `[sweep]` names a `module:function` runs that code only with `trust=True`.
     """
-    about, plan = _plan(experiment, over, keep, design, points, seed)
+    about, plan = _plan(experiment, over, keep, design, points, seed, trust)
     if workers is not None:
         whole("workers", workers, least=0, hint="0 computes in this process")
     budgets = _budgets(seconds, memory)
     disk = None if store is None else folder.Folder(store)
     if disk is None and (resume or retry):
         raise ValueError("Resuming needs `store`: give the folder of the sweep.")
-    run = Run(about, plan, disk, budgets, experiment.folder, progress)
-    try:
-        run.begin(resume=resume or retry, retry=retry)
-        if run.waiting:
-            run.go(lambda: _pool(scheduler, workers), restarts=RESTARTS if scheduler is None else 0)
-    finally:
-        if disk is not None:
-            disk.close()
+    with _progress.shown(progress, _progress.of_points) as tell:
+        run = Run(about, plan, disk, budgets, experiment.folder, tell)
+        try:
+            run.begin(resume=resume or retry, retry=retry)
+            if run.waiting:
+                run.go(lambda: _pool(scheduler, workers), restarts=RESTARTS if scheduler is None else 0)
+        finally:
+            if disk is not None:
+                disk.close()
     return run.dataset()
 
 
-def described(experiment, over=None, keep=None, design=None, points=None, seed=None) -> dict:
+def described(experiment, over=None, keep=None, design=None, points=None, seed=None, trust=False) -> dict:
     """Description of the sweep with these arguments, with its `key`."""
-    return _plan(experiment, over, keep, design, points, seed)[0]
+    return _plan(experiment, over, keep, design, points, seed, trust)[0]
 
 
-def _plan(experiment, over, kept, design, points, seed) -> tuple[dict, Design]:
+def _plan(experiment, over, kept, design, points, seed, trust) -> tuple[dict, Design]:
     if not isinstance(experiment, Experiment):
         way = "try `rf.Experiment.from_toml(path)`"
         raise TypeError(f"`experiment` must be an rf.Experiment, got {type(experiment).__name__}: {way}.")
@@ -98,6 +102,12 @@ def _plan(experiment, over, kept, design, points, seed) -> tuple[dict, Design]:
     over = table.get("over") if over is None else over
     if not over:
         raise ValueError("`over` is missing: give dotted keys and their values, or add `[sweep.over]`.")
+    foreign = [name for name in table.get("keep") or () if ":" in str(name)]
+    if kept is None and foreign and not trust:
+        raise ValueError(
+            f"The experiment names the function `{foreign[0]}` in `sweep.keep`, which runs code of its own: add "
+            "`--trust` (`trust=True`) if you know where the file comes from."
+        )
     kept = keep.checked(kept if kept is not None else table.get("keep") or keep.DEFAULT)
     kind = design or table.get("design") or "grid"
     count = points if points is not None else table.get("points")

@@ -15,12 +15,12 @@ import hashlib
 import json
 import os
 import re
-import uuid
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from reluflow.store import put
 from reluflow.sweep import dataset, point
 from reluflow.sweep.design import Design
 
@@ -103,6 +103,12 @@ class Folder:
 
     def _same(self, old: dict, new: dict) -> None:
         if old["key"] == new["key"]:
+            was, now = (a["versions"].get("source") for a in (old, new))
+            if was != now:
+                raise ValueError(
+                    f"`{self.path}` was begun by other source code (reluflow {old['versions'].get('reluflow')}, source "
+                    f"{was}, now {now}): resume it with that version, or choose another folder."
+                )
             return
         flat = [_flat({k: v for k, v in a.items() if k not in ("key", "versions", "reluflow")}) for a in (old, new)]
         keys = [k for k in {**flat[0], **flat[1]} if flat[0].get(k) != flat[1].get(k)]
@@ -140,20 +146,7 @@ class Folder:
         self._put(f"task-{indices[0]:07d}-{len(indices):05d}{retry}.npz", content)
 
     def _put(self, name: str, content: bytes) -> None:
-        part = self.path / f".{name}.{uuid.uuid4().hex[:8]}.part"
-        try:
-            with open(part, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, self.path / name)
-            handle = os.open(self.path, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-        finally:
-            part.unlink(missing_ok=True)
+        put(self.path / name, content)
 
     # Reading --------------------------------------------------------------------------------------------------------
 

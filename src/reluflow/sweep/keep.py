@@ -67,6 +67,26 @@ OF_PHASE = ("start", "end", "log_start", "log_end", "half", "loss", "log_loss")
 Value = tuple[tuple[str, ...], Any]  # dimensions, and a number, a text or an array
 
 
+# Why a quantity may not exist, by the beginning of its name: the reason behind a NaN.
+ALIGNED = "no event comes before an output exceeds 1% of max |y|: there is no alignment phase at this scale"
+MISSING = {
+    "time.aligned": ALIGNED,
+    "log_time.aligned": ALIGNED,
+    "time.": "the loss does not fall that far within the run",
+    "log_time.": "the loss does not fall that far within the run",
+    "phases.": "the run has no such phase, or the phase no such number",
+    "compare.parted": "the descent does not leave the flow",
+    "check.": "the claim cannot be measured on this run",
+    "stats.": "this method does not compute it",
+    "final.": "it is not a number at the end of the run",
+}
+
+
+def missing(name: str) -> str:
+    """Why `name` is NaN at a point that did not fail."""
+    return next((why for start, why in MISSING.items() if name.startswith(start)), "it is not defined for this run")
+
+
 def checked(names) -> list[str]:
     """The names, checked to be known and distinct."""
     if isinstance(names, str):
@@ -260,11 +280,12 @@ def _time(rest: str):
 
 
 def _aligned(sol) -> float:
-    """log of the time of the last event before outputs matter; -inf if there is none."""
+    """log of the time of the last event before outputs matter; NaN where no event comes before."""
     small = 0.01 * float(np.max(np.abs(sol.problem.data.y)))
     before = sol.log_t[np.max(np.abs(sol.outputs), axis=1) <= small]
-    seen = sol.events.log_t[sol.events.log_t <= (before[-1] if len(before) else -np.inf)]
-    return float(seen[-1]) if len(seen) else -np.inf
+    log_t = sol.events.log_t
+    seen = log_t[(log_t <= before[-1]) & (log_t > -np.inf)] if len(before) else log_t[:0]
+    return float(seen[-1]) if len(seen) else np.nan
 
 
 def _first_below(sol, share: float) -> float:

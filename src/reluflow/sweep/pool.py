@@ -55,7 +55,12 @@ class Cluster:
     hard = True  # workers may be killed
 
     def __init__(self, address: str | None = None, workers: int | None = None):
-        import distributed
+        try:
+            import distributed
+        except ImportError:
+            raise ImportError(
+                "Sweeps on several cores need distributed: install `reluflow[sweep]`, or use `workers=0`."
+            ) from None
 
         self._distributed = distributed
         self._done: queue.Queue = queue.Queue()

@@ -1,9 +1,12 @@
-r"""A two-layer PyTorch model as rows w_j and output weights a_j.
+r"""A two-layer PyTorch model as rows w_j and output weights a_j, whatever class it is written as.
 
-    Linear, ReLU or LeakyReLU, Linear to one output:    f(x) = sum_j a_j s(<w_j, x>)
+    second(activation(first(x))) with one output:    f(x) = sum_j a_j s(<w_j, x>)
 
-A bias of the first Linear is one more entry of w_j, against a last column of ones in x. A bias of the second is a last
-neuron w = (0, ..., 0, 1), a = bias: it reproduces the outputs, although in the model its w is not trained.
+The two Linear modules are found by name and the slope of the activation is measured, so that `torch.relu(self.fc1(x))`
+in a class of one's own is read like `torch.nn.Sequential`. What was found is compared with the model's own outputs.
+
+A bias of the first Linear is one more entry of w_j, against a last column of ones in x. A bias of the second is the
+output weight of a last neuron w = (0, ..., 0, 1) whose w is not trained (`Params.fixed`): a constant that is trained.
 """
 
 from __future__ import annotations
@@ -16,18 +19,26 @@ from reluflow.data.core import Data
 from reluflow.init import Params
 from reluflow.problem import Activation, activation_of
 
+PROBES = 64  # random inputs on which a model is compared with its layers
+
 
 class Layers(NamedTuple):
-    """The two Linear modules and the activation between them."""
+    """The two Linear modules, their names in the model, and the activation between them."""
 
     first: Any
     activation: Activation
     second: Any
+    names: tuple[str, str]
 
     @property
     def biased(self) -> bool:
         """Whether inputs get a column of ones."""
         return self.first.bias is not None or self.second.bias is not None
+
+    def __str__(self) -> str:
+        slope = self.activation.slope
+        s = "relu" if slope == 0.0 else "identity" if slope == 1.0 else f"leaky_relu({slope:g})"
+        return f"{self.names[1]}({s}({self.names[0]}(x)))"
 
 
 def import_torch():
@@ -39,32 +50,104 @@ def import_torch():
     return torch
 
 
-def layers(model) -> Layers:
-    """The parts of `model`; raises a one-sentence error for other architectures."""
+def layers(model, x=None) -> Layers:
+    """The parts of `model`, compared with its outputs for `x` or for random inputs; one sentence if it has others."""
     nn = import_torch().nn
     if not isinstance(model, nn.Module):
         raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}.")
-    still = (nn.Identity, nn.Flatten)
-    parts = [p for p in model.modules() if not list(p.children()) and not isinstance(p, still)]
-    kinds = ", ".join(type(p).__name__ for p in parts) or "nothing"
-    fits = (
-        len(parts) == 3
-        and isinstance(parts[0], nn.Linear)
-        and isinstance(parts[1], nn.ReLU | nn.LeakyReLU)
-        and isinstance(parts[2], nn.Linear)
-    )
-    if not fits:
+    parts = [(name, part) for name, part in model.named_modules() if not list(part.children())]
+    linear = [(name, part) for name, part in parts if isinstance(part, nn.Linear)]
+    silent = (nn.Linear, nn.ReLU, nn.LeakyReLU, nn.Identity, nn.Flatten)
+    other = [part for _, part in parts if not isinstance(part, silent) and not _idle(part)]
+    if len(linear) != 2 or other:
+        kinds = ", ".join(type(part).__name__ for _, part in parts) or "nothing"
         raise ValueError(
-            f"`model` must be Linear, ReLU or LeakyReLU, Linear, got {kinds}: write it as torch.nn.Sequential(...) of "
-            "those three."
+            f"`model` must have two Linear layers with ReLU or LeakyReLU between them, got {kinds}: "
+            "other layers are not supported."
         )
-    if parts[2].out_features != 1:
+    ours = {id(p) for _, part in linear for p in part.parameters()}
+    extra = [name for name, p in model.named_parameters() if id(p) not in ours]
+    if extra:
+        raise ValueError(f"`model` must have the weights of its two Linear layers alone, got `{extra[0]}` besides.")
+    found = _in_order(linear)
+    if found[1][1].out_features != 1:
         raise ValueError(
-            f"`model` must have one output, got {parts[2].out_features}: multiple outputs are not supported here; "
+            f"`model` must have one output, got {found[1][1].out_features}: multiple outputs are not supported here; "
             "watch each output on its own."
         )
-    slope = float(getattr(parts[1], "negative_slope", 0.0))
-    return Layers(parts[0], activation_of(slope), parts[2])
+    (one, first), (two, second) = found
+    _trained(first, second, (one, two))
+    return Layers(first, _activation(model, parts, (first, second), x), second, (one, two))
+
+
+def _idle(part) -> bool:
+    """A Dropout that drops nothing."""
+    return hasattr(part, "p") and part.p == 0.0 and type(part).__name__.startswith("Dropout")
+
+
+def _in_order(linear: list) -> list:
+    """First and second layer: the second takes what the first gives; two that fit both ways are in order of
+    definition."""
+    (_, one), (_, two) = linear
+    if one.out_features != two.in_features and two.out_features == one.in_features:
+        return linear[::-1]
+    if one.out_features != two.in_features:
+        raise ValueError(
+            f"`model` must have a second Linear that takes what the first gives, got {one.out_features} outputs and "
+            f"{two.in_features} inputs."
+        )
+    return linear
+
+
+def _trained(first, second, names: tuple[str, str]) -> None:
+    """Only the whole output layer may be frozen."""
+    grad = lambda p: p is None or p.requires_grad
+    for p, name in ((first.weight, "weight"), (first.bias, "bias")):
+        if not grad(p):
+            raise ValueError(f"`{names[0]}.{name}` must be trained, got requires_grad=False: this is not supported.")
+    if second.bias is not None and not (grad(second.weight) and grad(second.bias)):
+        raise ValueError(
+            f"`{names[1]}` must be trained as a whole or have no bias, got a frozen part: use `bias=False` in it."
+        )
+
+
+def _activation(model, parts: list, linear: tuple, x) -> Activation:
+    """The activation between the layers: its slope is measured, and the rest of `forward` must be those layers."""
+    torch, (first, second) = import_torch(), linear
+    weight = first.weight
+    named = [p for _, p in parts if isinstance(p, torch.nn.ReLU | torch.nn.LeakyReLU)]
+    slopes = [float(getattr(p, "negative_slope", 0.0)) for p in named]
+    if x is None:
+        x = np.random.default_rng([0, 3]).normal(size=(PROBES, first.in_features))
+    x = torch.as_tensor(array(x)).to(weight)
+    with torch.no_grad():
+        try:
+            own = array(model(x)).ravel()
+        except (RuntimeError, ValueError, TypeError, IndexError, AssertionError):
+            if len(slopes) == 1 and isinstance(model, torch.nn.Sequential):  # made for inputs of another shape
+                return activation_of(slopes[0])
+            raise ValueError(
+                f"`model` must take rows of {first.in_features} numbers, but its forward failed on them: give `x` as "
+                "the model takes it to `rf.torch.Probe`."
+            ) from None
+        flat = x.reshape(len(x), -1)
+        if flat.shape[1] != first.in_features:
+            raise ValueError(f"`x` must have the model's {first.in_features} columns, got {flat.shape[1]}.")
+        z = array(first(flat))
+    a, c = array(second.weight)[0], 0.0 if second.bias is None else float(array(second.bias)[0])
+    on, off = np.maximum(z, 0.0) @ a + c, np.minimum(z, 0.0) @ a
+    reach = np.abs(z) @ np.abs(a) + abs(c)
+    rest = own - on if own.shape == on.shape else np.full(on.shape, np.inf)
+    size = float(off @ off)
+    fitted = float(rest @ off / size) if size > 0 and np.all(np.isfinite(rest)) else 0.0
+    eps = float(torch.finfo(weight.dtype).eps) * (sum(first.weight.shape) + 4)
+    for slope in [*slopes, 0.0, 0.01, fitted]:
+        if np.all(np.abs(rest - slope * off) <= eps * np.maximum(reach, 1e-300)) and 0.0 <= slope <= 1.0:
+            return activation_of(slope)
+    raise ValueError(
+        "`model` must compute second(activation(first(x))), got other outputs: its forward does more than its two "
+        "Linear layers with ReLU or LeakyReLU between them, which is not supported."
+    )
 
 
 def weights(found: Layers) -> tuple[np.ndarray, np.ndarray]:
@@ -78,6 +161,30 @@ def weights(found: Layers) -> tuple[np.ndarray, np.ndarray]:
     return w, a
 
 
+def gradients(found: Layers) -> tuple[np.ndarray, np.ndarray] | None:
+    """The gradients the model holds, shaped like `weights`; None where it has none."""
+    used = [p for part in (found.first, found.second) for p in part.parameters() if p.requires_grad]
+    if any(p.grad is None for p in used):
+        return None
+    grad = lambda p: np.zeros(tuple(p.shape)) if p.grad is None else array(p.grad)
+    w, a = grad(found.first.weight), grad(found.second.weight)[0]
+    if found.biased:
+        w = np.column_stack([w, np.zeros(len(w)) if found.first.bias is None else grad(found.first.bias)])
+    if found.second.bias is not None:
+        w, a = np.vstack([w, np.zeros(w.shape[1])]), np.append(a, grad(found.second.bias))
+    return w, a
+
+
+def fixed(found: Layers) -> np.ndarray | None:
+    """Entries of w that the model does not train: the constant's neuron, and a column of ones the first layer lacks."""
+    if found.second.bias is None:
+        return None
+    mask = np.zeros((found.first.out_features + 1, found.first.in_features + 1), bool)
+    mask[-1] = True
+    mask[:, -1] |= found.first.bias is None
+    return mask
+
+
 def array(value) -> np.ndarray:
     """A tensor or array-like as a float64 copy."""
     if hasattr(value, "detach"):
@@ -85,13 +192,19 @@ def array(value) -> np.ndarray:
     return np.array(value, dtype=float)
 
 
+def params_of(found: Layers) -> Params:
+    """The current weights as `Params`."""
+    return Params(*weights(found), fixed=fixed(found))
+
+
 def from_torch(model) -> Params:
-    """The weights of a two-layer PyTorch model (Linear, ReLU or LeakyReLU, Linear to one output) as `rf.Params`.
+    """The weights of a two-layer PyTorch model (two Linear with ReLU or LeakyReLU between them, one output) as
+    `rf.Params`. The model may be of any class.
 
     With biases, data need a last column of ones: `data.with_bias()`. A bias of the second Linear becomes a last neuron
-    (0, ..., 0, 1); in a run of this library that neuron moves like any other.
+    (0, ..., 0, 1) of which only the output weight is trained; such problems run by `rf.Descent` or `rf.SteppedFlow`.
     """
-    return Params(*weights(layers(model)))
+    return params_of(layers(model))
 
 
 def as_data(found: Layers, x, y) -> Data:

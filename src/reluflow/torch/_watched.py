@@ -70,6 +70,8 @@ class Watched(Solution):
     logarithmic size and direction, so that its times are accurate to about one recording interval.
     """
 
+    dense = False
+
     def save(self, path: str | Path) -> NoReturn:
         raise NotImplementedError(
             "A recorded run cannot be saved as a computed one: use `sol.to_xarray().to_zarr(path)`."

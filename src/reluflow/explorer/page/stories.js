@@ -90,7 +90,7 @@ export const STORIES = [
         text: "The same data, the same random directions, two scales: on the left the weights start at e^−15.86, on the right at 1." },
       { views: ["beside"], title: "They learn in different ways", from: 0, to: 1, seconds: 14,
         text: "From the small scale neurons first gather in a few directions and then grow, group by group: the rich regime. From"
-          + " the large scale they hardly turn; the random features they were born with are enough: the lazy regime." },
+          + " the large scale they hardly turn; their initial random features are enough: the lazy regime." },
       { views: ["beside", "loss"], title: "Both fit, with different functions", from: 1, to: 1, seconds: 2,
         text: "Both have loss zero. The rich fit has a few kinks, shared by whole groups of neurons; the lazy one has a kink for "
           + "every neuron." },

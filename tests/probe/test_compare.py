@@ -1,0 +1,154 @@
+"""`probe.compare()`: where a training of the user's own leaves the flow; and models of any class."""
+
+import numpy as np
+import pytest
+from tests.probe.test_output_bias import Net, trained
+
+import reluflow as rf
+
+torch = pytest.importorskip("torch", reason="watching PyTorch models needs PyTorch")
+nn = torch.nn
+
+
+def loop(model, optimizer, loss, x, y, steps):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss(model(x), y).backward()
+        optimizer.step()
+
+
+def points():
+    torch.manual_seed(1)
+    return torch.randn(8, 2, dtype=torch.float64), torch.sign(torch.randn(8, dtype=torch.float64))
+
+
+def test_small_steps_follow_the_flow_and_large_ones_leave_it():
+    near = trained(second=False, lr=1e-3, steps=2000)[0].compare()
+    assert near.left is None and near.by == "time" and "follows the flow" in near.summary()
+    far = trained(second=False, lr=0.2, steps=60, every=1)[0].compare()
+    assert far.left is not None and f"leaves the flow at step {far.left}" in far.summary()
+    k = int(np.flatnonzero(far.step == far.left)[0])
+    assert far.gap[k] > far.threshold and np.all(far.gap[:k] <= far.threshold)
+    np.testing.assert_allclose(far.t, 0.2 * far.step)
+
+
+def test_the_flow_compared_with_is_the_flow_of_the_problem():
+    probe, problem, _ = trained(second=False, steps=200)
+    found = probe.compare(rtol=1e-9)
+    own = rf.solve(problem, rf.Flow(1e-9), t1=2.0)
+    np.testing.assert_allclose(found.loss_flow, own.loss_at(found.t), rtol=1e-6)
+    gap = np.max(np.abs(own.outputs_at(found.t) - probe.solution().outputs), axis=1)
+    np.testing.assert_allclose(found.gap, gap, atol=1e-6)
+
+
+def test_numbers_and_picture_of_a_network_of_ones_own_class_with_every_bias():
+    probe, _, _ = trained(steps=300)
+    assert str(probe.layers) == "head(relu(hidden(x)))" and "head(relu(hidden(x)))" in repr(probe)
+    found = probe.compare()
+    table = found.to_pandas()
+    assert list(table.columns) == ["t", "loss_training", "loss_flow", "gap", "bits"] and len(table) == 7
+    assert "output bias" in found.summary() and "Your training" in repr(found)
+    assert len(found.figure().axes) == 2 and "<img" in found._repr_html_()
+
+
+def test_the_factor_of_the_loops_loss_is_measured():
+    x, y = points()
+    for loss, factor in (
+        (nn.MSELoss(), 2.0),
+        (nn.MSELoss(reduction="sum"), 16.0),
+        (lambda f, t: 0.5 * ((f - t) ** 2).mean(), 1.0),
+    ):
+        torch.manual_seed(0)
+        model = Net(second=False).double()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        probe = rf.torch.Probe(model, x, y, every=10, optimizer=optimizer)
+        loop(model, optimizer, loss, x, y, 100)
+        assert probe.rate == 1e-3 * factor and not probe.notes
+        own = rf.solve(probe.problem, rf.Descent(1e-3 * factor), t1=probe.solution().t[-1])
+        np.testing.assert_allclose(own.loss_at(own.t_end), probe.solution().loss[-1], rtol=1e-10)
+
+
+def test_another_loss_and_weight_decay_are_named():
+    x, y = points()
+    model = Net(second=False).double()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2, weight_decay=1e-3)
+    probe = rf.torch.Probe(model, x, y, optimizer=optimizer)
+    loop(model, optimizer, nn.SoftMarginLoss(), x, y, 5)
+    assert len(probe.notes) == 2 and "is not that of the mean square loss" in probe.notes[0]
+    assert "weight decay 0.001" in probe.notes[1]
+    with pytest.raises(ValueError, match="without weight decay"):
+        probe.compare()
+    model = Net(second=False).double()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    right = rf.torch.Probe(model, x, y, optimizer=optimizer, loss="logistic")
+    loop(model, optimizer, nn.SoftMarginLoss(), x, y, 5)
+    assert right.notes == () and right.rate == 1e-2
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_adam_is_compared_at_equal_losses(second):
+    x, y = points()
+    torch.manual_seed(0)
+    model = Net(second=second).double()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    probe = rf.torch.Probe(model, x, y, every=20, optimizer=optimizer)
+    loop(model, optimizer, nn.MSELoss(), x, y, 400)
+    found = probe.compare()
+    assert probe.rate is None and found.by == "loss" and "at equal losses" in found.summary()
+    np.testing.assert_allclose(found.loss_flow, found.loss_training, rtol=1e-5)
+
+
+def test_models_of_any_class_are_found_by_what_they_compute():
+    class Backwards(nn.Module):  # the head is defined first, the activation is a function
+        def __init__(self, act):
+            super().__init__()
+            self.out, self.act, self.body = nn.Linear(5, 1), act, nn.Linear(3, 5)
+
+        def forward(self, x):
+            return self.out(self.act(self.body(x)))
+
+    for act, slope in (
+        (torch.relu, 0.0),
+        (nn.functional.leaky_relu, 0.01),
+        (lambda z: nn.functional.leaky_relu(z, 0.3), 0.3),
+        (nn.LeakyReLU(0.2), 0.2),
+    ):
+        model = Backwards(act).double()
+        found = rf.torch._model.layers(model)
+        assert found.names == ("body", "out") and abs(found.activation.slope - slope) < 1e-12
+        w, a = rf.from_torch(model).arrays()
+        x = np.random.default_rng(0).normal(size=(4, 3))
+        z = np.column_stack([x, np.ones(4)]) @ w.T
+        own = model(torch.tensor(x)).detach().numpy()[:, 0]
+        np.testing.assert_allclose(np.maximum(z, slope * z) @ a, own, rtol=1e-12)
+    for act in (torch.tanh, nn.functional.gelu, torch.abs):
+        with pytest.raises(ValueError, match="must compute second"):
+            rf.from_torch(Backwards(act).double())
+
+
+def test_models_with_other_parts_are_refused_with_their_names():
+    class Scaled(Net):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(()))
+
+    with pytest.raises(ValueError, match="got `scale` besides"):
+        rf.from_torch(Scaled())
+    with pytest.raises(ValueError, match="got Linear, Dropout, ReLU, Linear"):
+        rf.from_torch(nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.5), nn.ReLU(), nn.Linear(3, 1)))
+    with pytest.raises(ValueError, match="takes what the first gives, got 3 outputs and 4 inputs"):
+        rf.from_torch(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(4, 1)))
+    frozen = Net()
+    frozen.head.bias.requires_grad_(False)
+    with pytest.raises(ValueError, match="`head` must be trained as a whole"):
+        rf.from_torch(frozen)
+    frozen = Net()
+    frozen.hidden.weight.requires_grad_(False)
+    with pytest.raises(ValueError, match=r"`hidden\.weight` must be trained"):
+        rf.from_torch(frozen)
+
+
+def test_a_training_of_no_steps_cannot_be_compared():
+    x, y = points()
+    with pytest.raises(ValueError, match="at least one step"):
+        rf.torch.Probe(Net().double(), x, y).compare()
