@@ -12,6 +12,23 @@ EXPERIMENT = {
     "problem": {"loss": "square"},
     "method": {"kind": "flow", "rtol": 1e-10},
 }
+# What `rf.falsify` searches for each check: orthonormal inputs, in their own coordinates, with Assumption 3.
+SPACE = {
+    "kind": "orthonormal",
+    "n": [2, 3, 4],
+    "width": [2, 4],
+    "init": "covering",
+    "log_scale": [-3000.0, -5.0],
+    "rtol": 1e-10,
+}
+SPACES: dict[str, dict] = {
+    "boursier2022.norms": {"norms": True},
+    "boursier2022.proposition1": {"norms": True},
+    "boursier2022.assumption1": {"norms": True},
+    "boursier2022.limit_groups": {"init": "balanced"},
+    "boursier2022.proposition2": {"init": "balanced"},
+    "boursier2022.leaky": {"slope": 0.3},
+}
 LABELS = (1.3, 0.8, -0.6, -0.9, 1.1)  # handbook, test 2
 LN10 = float(np.log(10.0))
 
