@@ -17,7 +17,9 @@ def space_of(at: Target, over) -> Space | SingleSpace:
     if isinstance(over, dict):
         return made(over)
     if over is not None:
-        raise TypeError(f"`over` must be a space, got {type(over).__name__}: for instance `rf.space.line(n=3, width=6)`.")
+        raise TypeError(
+            f"`over` must be a space, got {type(over).__name__}: for instance `rf.space.line(n=3, width=6)`."
+        )
     return made(own(at))
 
 
@@ -26,7 +28,9 @@ def own(at: Target) -> dict[str, Any]:
     from reluflow.papers import _found
 
     if not isinstance(at.claim, str):
-        raise ValueError(f"`{at.name}` has no space of its own: give `over=`, for instance `rf.space.line(n=3, width=6)`.")
+        raise ValueError(
+            f"`{at.name}` has no space of its own: give `over=`, for instance `rf.space.line(n=3, width=6)`."
+        )
     paper = at.claim.split(".")[0]
     try:
         standard: Any = _found.module(paper, "_standard")
@@ -48,5 +52,7 @@ def made(table: dict[str, Any]) -> Space | SingleSpace:
     kind = table.pop("kind", None)
     if kind not in spaces.__all__:
         got = "no `kind`" if kind is None else f'"{kind}"'
-        raise ValueError(f"`space.kind` must be one of {', '.join(spaces.__all__)}, got {got}: {near(str(kind), spaces.__all__)}")
+        raise ValueError(
+            f"`space.kind` must be one of {', '.join(spaces.__all__)}, got {got}: {near(str(kind), spaces.__all__)}"
+        )
     return getattr(spaces, kind)(**table)

@@ -124,7 +124,9 @@ def falsify(
     one_of("search", search, STRATEGIES)
     at = target(claim, form, only, over)
     space = defaults.space_of(at, over)
-    work = _Search(at, space, Budget(float(seconds), runs, whole("workers", workers, least=1, hint="1 is this process")))
+    work = _Search(
+        at, space, Budget(float(seconds), runs, whole("workers", workers, least=1, hint="1 is this process"))
+    )
     about = {"claim": at.name, "form": at.form, "only": only, "space": repr(space), "seed": seed, "search": search}
     work.journal = Journal(store, about, resume)
     work.progress, work.seed, work.strategy = progress, whole("seed", seed, least=0, hint="any seed"), search
@@ -251,7 +253,8 @@ class _Search:
             return f"Nothing was measured in {count:,} runs ({tiers['unmeasured']:,} met the hypotheses)."
         if self.tally.hypotheses:
             text, times = self.tally.hypotheses.most_common(1)[0]
-            return f'The claim applied in none of {count:,} runs; the hypothesis that fails most is "{text}" ({times:,} times).'
+            fails = f'the hypothesis that fails most is "{text}" ({times:,} times)'
+            return f"The claim applied in none of {count:,} runs; {fails}."
         text, times = self.tally.errors.most_common(1)[0]
         return f"All of {count:,} runs failed, {times:,} of them with: {text}"
 

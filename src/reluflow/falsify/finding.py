@@ -148,7 +148,9 @@ class Finding:
         tests = "; ".join(str(t) for t in self.tests)
         shrunk = ""
         if self.spec is not self.first:
-            shrunk = f"shrunk from {self.first.characters} to {self.spec.characters} characters in {self.shrinking} runs; "
+            shrunk = (
+                f"shrunk from {self.first.characters} to {self.spec.characters} characters in {self.shrinking} runs; "
+            )
         lines = [f"{name}: {self.verdict} {took}{tail}{said}", f"{shrunk}{tests}", runs]
         return lines if self.verdict == "refuted" else [*lines, f"doubtful because {self.reason}"]
 

@@ -24,25 +24,32 @@ class Journal:
         if path.exists() and not resume:
             raise FileExistsError(f"`{path}` exists: give another name, or `resume=True` to continue it.")
         if path.exists():
-            self._read(path, about)
-            self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115
+            good = self._read(path, about)
+            self._file = open(path, "r+", encoding="utf-8")
+            self._file.truncate(good)  # the last line of an interrupted write
+            self._file.seek(good)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115
+            self._file = open(path, "w", encoding="utf-8")
             self._write({"search": about})
 
-    def _read(self, path: Path, about: dict) -> None:
-        with open(path, encoding="utf-8") as lines:
-            for number, line in enumerate(lines):
-                try:
-                    row = json.loads(line)
-                except json.JSONDecodeError:
-                    break  # the last line of an interrupted write
-                if number == 0:
-                    if row.get("search") != json.loads(json.dumps(about)):
-                        raise ValueError(f"`{path}` holds another search: {row.get('search')}. Give another name.")
-                    continue
-                self.known[row.pop("run")] = Judged(**row)
+    def _read(self, path: Path, about: dict) -> int:
+        """Reads the runs; returns the bytes of whole lines."""
+        good = 0
+        for number, line in enumerate(path.read_bytes().splitlines(keepends=True)):
+            try:
+                row = json.loads(line)
+            except ValueError:
+                break
+            if not line.endswith(b"\n"):
+                break
+            if number == 0 and row.get("search") != json.loads(json.dumps(about)):
+                raise ValueError(f"`{path}` holds another search, {row.get('search')}: give another name.")
+            if number > 0:
+                digest = row.pop("run")
+                self.known[digest] = Judged(**row)
+            good += len(line)
+        return good
 
     def add(self, digest: str, found: Judged) -> None:
         self.known[digest] = found

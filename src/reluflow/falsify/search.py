@@ -27,9 +27,7 @@ def cma(dim: int, seed: int) -> Strategy:
         draws = rng.normal(size=(2 * population, dim))
         scores = yield draws[:, :padded]
         first = draws[int(np.argmin(scores))]
-        at = CMA(
-            mean=first, sigma=SIGMA[restart % 2], seed=int(rng.integers(2**31)), population_size=population
-        )
+        at = CMA(mean=first, sigma=SIGMA[restart % 2], seed=int(rng.integers(2**31)), population_size=population)
         best, stale = float(np.min(scores)), 0
         while stale < STALE and not at.should_stop():
             draws = np.array([at.ask() for _ in range(population)])

@@ -75,7 +75,9 @@ def verify(case: Case, *, quick: bool = False) -> list[Test]:
         except KeyboardInterrupt:
             raise
         except Exception as error:
-            found.append(Test(step.__name__.strip("_"), False, f"{type(error).__name__}: {' '.join(str(error).split())}"))
+            found.append(
+                Test(step.__name__.strip("_"), False, f"{type(error).__name__}: {' '.join(str(error).split())}")
+            )
         if quick and any(t.upheld is False for t in found):
             break
     return found

@@ -53,17 +53,16 @@ class Spec:
 
     def problem(self):
         from reluflow.init import Params
-        from reluflow.problem import LeakyReLU, Problem
+        from reluflow.problem import LeakyReLU, Problem, ReLU
 
         t = self.training
         log_scale_a = 0.0 if t.init == "fixed_output" else None
         assert self.w is not None
         init = Params(self.w, self.a, log_scale=self.log_scale, log_scale_a=log_scale_a)
         # Kou et al. use the derivative 1 at 0, which only descent can tell.
-        activation = LeakyReLU(t.slope, at_zero=1.0) if t.train == "first" else LeakyReLU(t.slope)
-        return Problem(
-            self.data(), init, loss=t.loss, reduction=t.reduction, activation=activation, train=t.train
-        )
+        at_zero = {"at_zero": 1.0} if t.train == "first" else {}
+        activation = LeakyReLU(t.slope, **at_zero) if t.slope or at_zero else ReLU()
+        return Problem(self.data(), init, loss=t.loss, reduction=t.reduction, activation=activation, train=t.train)
 
     def method(self, rtol: float | None = None):
         from reluflow.methods import Descent, Flow
@@ -87,7 +86,9 @@ class Spec:
         from reluflow.solve import solve
 
         limits = Limits() if self.step is not None else Limits(steps=STEPS)
-        sol = solve(self.problem(), self.method(rtol), **(self.end() if end is None else end), limits=limits, throw=False)
+        sol = solve(
+            self.problem(), self.method(rtol), **(self.end() if end is None else end), limits=limits, throw=False
+        )
         if not sol.outcome.success:
             raise Stopped(sol.outcome.value)
         return sol
@@ -121,7 +122,9 @@ class Spec:
     def read(cls, numbers: dict, training: Training) -> Spec:
         array = lambda name: None if name not in numbers else np.array(numbers[name], float)
         scale, step = float(numbers.get("log_scale", 0.0)), numbers.get("step")
-        return cls(np.array(numbers["x"], float), np.array(numbers["y"], float), array("w"), array("s"), scale, training, step)
+        return cls(
+            np.array(numbers["x"], float), np.array(numbers["y"], float), array("w"), array("s"), scale, training, step
+        )
 
     def moved(self, rng: np.random.Generator, size: float) -> Spec:
         """A neighbour: every free number changed by a relative `size`; zeros, ones and signs stay."""
@@ -134,16 +137,14 @@ class Spec:
         """An experiment: what `rf.Experiment.from_dict` and `reluflow run` read."""
         t = self.training
         data = {"kind": "arrays", "x": _plain(self.x), "y": _plain(self.y)}
-        if self.w is None:
-            return {"format": 1, "data": data}
+        if self.w is None:  # an experiment has initial weights; a check of the data does not look at them
+            return {"format": 1, "data": data, "init": {"kind": "balanced", "width": 2}}
         init = {"kind": "arrays", "w": _plain(self.w), "a": _plain(self.a), "log_scale": self.log_scale}
         init |= {"log_scale_a": 0.0} if t.init == "fixed_output" else {}
         problem: dict[str, Any] = {"loss": t.loss, "reduction": t.reduction, "train": t.train}
         if t.slope or t.train == "first":
             more = {"at_zero": 1.0} if t.train == "first" else {}
             problem["activation"] = {"kind": "leaky_relu", "slope": t.slope, **more}
-        if needs == "problem":
-            return {"format": 1, "data": data, "init": init, "problem": problem}
         method = {"kind": "flow", "rtol": t.rtol} if self.step is None else {"kind": "descent", "step": self.step}
         tables = {"format": 1, "data": data, "init": init, "problem": problem, "method": method}
         return tables | ({"solve": self.end()} if self.end() else {})

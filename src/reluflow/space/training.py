@@ -81,7 +81,9 @@ class Training:
         if self.init != "covering":
             return True
         active = w @ x.T > 0
-        return all(np.any((s == sign) & np.all(active[:, np.sign(y) == sign], axis=1)) for sign in np.unique(np.sign(y)))
+        return all(
+            np.any((s == sign) & np.all(active[:, np.sign(y) == sign], axis=1)) for sign in np.unique(np.sign(y))
+        )
 
     def scale(self, v: float, problem) -> float:
         """log of the scale from one normal number; `problem(log_scale)` is asked where a paper decides."""
@@ -119,13 +121,15 @@ def _scale(value) -> float | tuple[float, float] | str:
         known = [p for p in _found.names() if (_found.folder(p) / "_standard.py").is_file()]
         if value not in known or not hasattr(_found.module(value, "_standard"), "admitted"):
             raise ValueError(
-                f'`log_scale` must be a number, a range (low, high) or a paper that names its largest scale, got "{value}": '
+                f'`log_scale` must be a number, a range (low, high) or a paper with a largest scale, got "{value}": '
                 'try -100.0, or "min2024".'
             )
         return value
     if isinstance(value, list | tuple):
         if len(value) != 2 or not value[0] < value[1] < 0:
-            raise ValueError(f"`log_scale` must be a range low < high < 0, got {value!r}: for instance (-1000.0, -5.0).")
+            raise ValueError(
+                f"`log_scale` must be a range low < high < 0, got {value!r}: for instance (-1000.0, -5.0)."
+            )
         return float(value[0]), float(value[1])
     hint = "it is a natural logarithm: -100.0 is e^-100"
     return number("log_scale", value, rule="a finite number", ok=np.isfinite, hint=hint)

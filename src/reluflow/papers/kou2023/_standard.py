@@ -14,7 +14,7 @@ from reluflow.solve import Save, solve
 
 LOG_END = 100 * float(np.log(10.0))  # flows go to t = 1e100
 ITERATIONS = 1_000_000
-# What `rf.falsify` searches for each check: leaky networks on nearly orthogonal data, ReLU networks on orthonormal ones.
+# What `rf.falsify` searches for each check: leaky networks on nearly orthogonal data, ReLU ones on orthonormal data.
 SPACE = {
     "kind": "nearly_orthogonal",
     "n": [2, 4],
