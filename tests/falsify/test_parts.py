@@ -65,6 +65,12 @@ def test_claims_of_different_runs_have_one_name_and_small_violations_are_not_fir
     )
 
 
+def test_slack_of_logarithms_below_rounding_counts_as_a_factor():
+    # The bound e^-12000 cannot be measured: the slack reaches up to the rounding e^-24, and the violation beyond that.
+    assert firm(Claim("c", 9.0, "<=", -12000.0, slack=11976.0, log=True))
+    assert not firm(Claim("c", -23.0, "<=", -12000.0, slack=11976.0, log=True))
+
+
 def best_of(strategy, score, generations):
     draws, best = next(strategy), math.inf
     taken = 0

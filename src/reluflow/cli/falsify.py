@@ -236,8 +236,8 @@ def _progress(what: str, quiet: bool):
     def bar():
         console = _show.console(stderr=True)
         columns = (
-            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=28), TextColumn("{task.fields[runs]} runs"),
-            TextColumn("[dim]{task.fields[best]}"), TimeElapsedColumn(),
+            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=28),
+            TextColumn("{task.fields[runs]} runs"), TextColumn("[dim]{task.fields[best]}"), TimeElapsedColumn(),
         )  # fmt: skip
         with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as shown:
             task, said = shown.add_task(what, total=1.0, runs="0", best=""), ""

@@ -76,6 +76,7 @@ class Tally:
     tiers: Counter = field(default_factory=Counter)
     hypotheses: Counter = field(default_factory=Counter)
     errors: Counter = field(default_factory=Counter)
+    examples: dict[str, Any] = field(default_factory=dict)
     tight: dict[str, tuple[float, Any]] = field(default_factory=dict)
     trace: list[tuple[int, int, float]] = field(default_factory=list)
 
@@ -85,6 +86,7 @@ class Tally:
             self.hypotheses[found.text] += 1
         if found.tier == ERROR:
             self.errors[found.text] += 1
+            self.examples.setdefault(found.text, spec)
         for text, value in found.tight.items():
             if value > self.tight.get(text, (-1.0, None))[0]:
                 self.tight[text] = (value, spec)
@@ -269,6 +271,7 @@ class _Search:
             tiers=dict(self.tally.tiers),
             hypotheses=dict(self.tally.hypotheses.most_common()),
             errors=dict(self.tally.errors.most_common()),
+            examples=self.tally.examples,
             tight=tight,
             trace=tuple(self.tally.trace),
         )

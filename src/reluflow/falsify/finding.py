@@ -19,14 +19,15 @@ VERDICTS = ("refuted", "doubtful", "not refuted", "vacuous")
 
 @dataclass(frozen=True)
 class History:
-    """Runs by tier, hypotheses that failed, errors, the largest tightness of each claim with where it was found, and
-    the trace of the best: (run, tier, value)."""
+    """Runs by tier, hypotheses that failed, errors with an example of each, the largest tightness of each claim with
+    where it was found, and the trace of the best: (run, tier, value)."""
 
     runs: int
     seconds: float
     tiers: dict[str, int]
     hypotheses: dict[str, int]
     errors: dict[str, int]
+    examples: dict[str, Any] = field(repr=False)
     tight: dict[str, tuple[float, Any]] = field(repr=False)
     trace: tuple[tuple[int, int, float], ...] = field(repr=False)
 
@@ -167,6 +168,7 @@ class Finding:
             "tiers": h.tiers,
             "hypotheses": dict(list(h.hypotheses.items())[:5]),
             "errors": dict(list(h.errors.items())[:5]),
+            "examples": {text: spec.numbers for text, spec in list(h.examples.items())[:5]},
             "tightness": {text: value for text, (value, _) in h.tight.items()},
             "worst": None if claim is None else claim.to_dict(),
             "tests": [{"name": t.name, "upheld": t.upheld, "said": t.said} for t in self.tests],

@@ -102,8 +102,10 @@ def tightness(claim: Claim) -> float:
 
 
 def firm(claim: Claim, slacks: float = 10.0) -> bool:
-    """Whether a violation exceeds its slack so many times."""
-    return claim.verdict == "violated" and -claim.margin >= slacks * claim.slack
+    """Whether a violation exceeds its slack so many times: as a factor, where both sides are logarithms of what may
+    lie far below rounding."""
+    beyond = -claim.margin >= slacks * claim.slack or (claim.log and -claim.margin >= claim.slack + math.log(slacks))
+    return claim.verdict == "violated" and beyond
 
 
 def _log(v: float) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -113,7 +114,8 @@ def _single(spec: SingleSpec) -> Iterator[SingleSpec]:
     for digits in (1, 2, 3, 4):
         for name in ("norm", "phi", "step"):
             if getattr(spec, name) is not None:
-                yield replace(spec, **{name: _significant(getattr(spec, name), digits)})
+                shorter: dict[str, Any] = {name: _significant(getattr(spec, name), digits)}
+                yield replace(spec, **shorter)
 
 
 def _significant(value: float, digits: int) -> float:

@@ -62,7 +62,7 @@ class Space:
         if not self.family.holds(spec.x, spec.y):
             return False
         t = self.training
-        if spec.w is None:
+        if spec.w is None or spec.s is None:
             return True
         if np.any(np.all(spec.w == 0, axis=1)) or not t.covers(spec.x, spec.y, spec.w, spec.s):
             return False

@@ -69,18 +69,18 @@ class Spec:
 
         return Flow(rtol=rtol or self.training.rtol) if self.step is None else Descent(step=self.step)
 
-    def end(self) -> dict[str, float]:
+    def end(self) -> dict[str, Any]:
         """`t1` or `log_t1` of the run; empty where it goes on until it converges."""
         t = self.training
         if t.t1 is not None or t.log_t1 is not None:
-            return {"t1": t.t1} if t.t1 is not None else {"log_t1": float(t.log_t1)}  # type: ignore[dict-item,arg-type]
+            return {"t1": t.t1} if t.t1 is not None else {"log_t1": t.log_t1}
         if self.step is not None:
             return {"t1": ITERATIONS * self.step}
         if t.loss == "square":
             return {}
         return {"log_t1": max(LOG_T1, 8.0 + math.log(max(1.0, -self.log_scale)))}
 
-    def solve(self, rtol: float | None = None, end: dict[str, float] | None = None):
+    def solve(self, rtol: float | None = None, end: dict[str, Any] | None = None):
         """The run, or `Stopped` with its outcome."""
         from reluflow.methods import Limits
         from reluflow.solve import solve
@@ -156,7 +156,7 @@ class Spec:
         """Lines that make the subject, called `subject`."""
         t = self.training
         lines = ["import numpy as np", "import reluflow as rf", "", f"data = rf.Data({_text(self.x)}, {_text(self.y)})"]
-        if needs == "data" or self.w is None:
+        if needs == "data" or self.w is None or self.s is None:
             return [*lines, "subject = data"]
         lines.append(f"w = np.array({_text(self.w)}, float)")
         how = {"free": _text(self.a), "fixed_output": f"np.array({_text(self.s)}, float) / {len(self.a)}"}
@@ -257,6 +257,6 @@ def _plain(array: np.ndarray) -> list:
 
 def _text(array: np.ndarray) -> str:
     """An array as Python writes it, whole numbers without their point."""
-    whole = lambda v: int(v) if isinstance(v, float) and v.is_integer() and abs(v) < 1e15 else v
-    trim = lambda v: [trim(inner) for inner in v] if isinstance(v, list) else whole(v)
+    whole: Any = lambda v: int(v) if isinstance(v, float) and v.is_integer() and abs(v) < 1e15 else v
+    trim: Any = lambda v: [trim(inner) for inner in v] if isinstance(v, list) else whole(v)
     return repr(trim(array.tolist()))

@@ -20,8 +20,8 @@ class Training:
 
     `init`: "balanced", a_j = s_j |w_j|; "covering", the same with a neuron of each sign that is active on its whole
     class (orthonormal data); "fixed_output", a_j = +-1/width; "free", any a_j. `log_scale`: a number; (low, high), a
-    range searched; or the name of a paper whose conditions on the scale are met with equality or less. `step` makes it
-    descent. The rest are arguments of `rf.Problem`, `rf.Flow` and `rf.solve`.
+    range searched; or "min2024", "boursier2022:2", for scales that a paper's conditions (up to a phase) admit. `step`
+    makes it descent. The rest are arguments of `rf.Problem`, `rf.Flow` and `rf.solve`.
     """
 
     width: Any = (2, 4)
@@ -95,7 +95,8 @@ class Training:
             return -float(np.exp(np.clip(0.5 * (a + b) + 0.3 * (b - a) * v, a, b)))
         from reluflow.papers import _found
 
-        most = _found.module(self.log_scale, "_standard").admitted(problem(-1.0))
+        paper, _, stage = self.log_scale.partition(":")
+        most = _found.module(paper, "_standard").admitted(problem(-1.0), stage)
         return float(most - np.exp(v))
 
     def step_size(self, v: float) -> float | None:
@@ -119,7 +120,8 @@ def _scale(value) -> float | tuple[float, float] | str:
         from reluflow.papers import _found
 
         known = [p for p in _found.names() if (_found.folder(p) / "_standard.py").is_file()]
-        if value not in known or not hasattr(_found.module(value, "_standard"), "admitted"):
+        paper = value.partition(":")[0]
+        if paper not in known or not hasattr(_found.module(paper, "_standard"), "admitted"):
             raise ValueError(
                 f'`log_scale` must be a number, a range (low, high) or a paper with a largest scale, got "{value}": '
                 'try -100.0, or "min2024".'

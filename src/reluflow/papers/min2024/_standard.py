@@ -36,7 +36,7 @@ SPACES: dict[str, dict] = {
 }
 
 
-def admitted(problem) -> float:
+def admitted(problem, stage: str = "") -> float:
     """The largest log eps that (28) admits, in either form."""
     from reluflow.papers.min2024._constants import constants
 
