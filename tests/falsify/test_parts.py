@@ -105,7 +105,8 @@ def test_shrinking_keeps_the_claim_the_space_and_half_the_excess():
         return Judged(VIOLATED, spread, "spread") if spread > 0 else Judged(VIOLATED, 99.0, "another")
 
     first = evaluate(spec)
-    small, said, runs = shrink(spec, first, space, evaluate)
+    chain, runs = shrink(spec, first, space, evaluate)
+    small, said = chain[-1]
     assert space.holds(small) and said.text == "spread" and said.value >= 0.5 * first.value
     assert len(small.x) == 2 and len(small.w) == 1 and small.characters <= 14 < spec.characters
     assert small.log_scale == -5.0 and 0 < runs <= 600
@@ -115,7 +116,9 @@ def test_nothing_is_shrunk_to_what_holds():
     space = rf.space.line(n=3, width=2)
     spec = drawn(space)
     evaluate = lambda s: Judged(VIOLATED, 1.0, "c") if s is spec else Judged(HOLDS, -1.0, "c")
-    assert shrink(spec, evaluate(spec), space, evaluate)[0] is spec
+    assert [s for s, _ in shrink(spec, evaluate(spec), space, evaluate)[0]] == [spec]
+    always = lambda s: Judged(VIOLATED, 1.0, "c")
+    assert [s for s, _ in shrink(spec, always(spec), space, always, lambda s, found: False)[0]] == [spec]
 
 
 def test_a_neighbour_is_near_and_keeps_zeros_ones_and_signs():

@@ -20,7 +20,7 @@ from reluflow.falsify.pool import Here, Many
 from reluflow.falsify.search import STRATEGIES
 from reluflow.falsify.shrink import shrink
 from reluflow.falsify.target import Target, target
-from reluflow.falsify.verify import Case, Test, doubts, verify
+from reluflow.falsify.verify import Case, Test, doubts, steady, verify
 
 EARLY = 200  # runs after which a claim that never applied is spoken of
 FARTHEST = 6.0  # of an entry of u, in its standard deviations: an optimiser left alone walks to infinity
@@ -278,12 +278,16 @@ class _Search:
 
     def _refuted(self, spec, found: Judged) -> Finding:
         history = self._history()
-        small, said, taken = shrink(spec, found, self.space, self.at.evaluate)
-        tests = verify(Case(self.at, small, said))
-        if doubts(tests):  # the smaller one is not better for it
-            first = verify(Case(self.at, spec, found))
-            if not doubts(first):
-                small, said, tests = spec, found, first
+        sound = lambda spec, found: steady(Case(self.at, spec, found))
+        chain, taken = shrink(spec, found, self.space, self.at.evaluate, sound)
+        # The smallest that is upheld: where the last is not, ones before it, in steps that double.
+        back = 1
+        while True:
+            small, said = chain[-min(back, len(chain))]
+            tests = verify(Case(self.at, small, said))
+            if not doubts(tests) or back >= len(chain):
+                break
+            back *= 2
         verdict = "doubtful" if doubts(tests) else "refuted"
         return Finding(self.at, self.space, verdict, small, said, history, tests, doubts(tests), spec, taken)
 

@@ -20,23 +20,28 @@ MOST = 600  # runs
 SCALES = (-1.0, -2.0, -5.0, -10.0, -20.0, -50.0, -100.0, -200.0, -500.0, -1000.0, -2000.0, -5000.0, -1e4, -1e5)
 
 
-def shrink(spec, first: Judged, space, evaluate: Callable, most: int = MOST) -> tuple:
-    """(smaller specification, its judgement, runs it took)."""
-    best, said, runs = spec, first, 0
+def shrink(
+    spec, first: Judged, space, evaluate: Callable, sound: Callable = lambda spec, found: True, most: int = MOST
+) -> tuple[list, int]:
+    """([(specification, judgement), ...] from the first to the smallest, runs it took); `sound` has the last word on a
+    step."""
+    chain, runs = [(spec, first)], 0
     changed = True
     while changed and runs < most:
         changed = False
-        for candidate in candidates(best):
-            if not _less(candidate, best) or not _member(space, candidate):
+        for candidate in candidates(chain[-1][0]):
+            if not _less(candidate, chain[-1][0]) or not _member(space, candidate):
                 continue
             found = evaluate(candidate)
             runs += 1
-            if found.tier == VIOLATED and found.text == first.text and found.value >= 0.5 * first.value:
-                best, said, changed = candidate, found, True
+            same = found.tier == VIOLATED and found.text == first.text and found.value >= 0.5 * first.value
+            if same and sound(candidate, found):
+                chain.append((candidate, found))
+                changed = True
                 break
             if runs >= most:
                 break
-    return best, said, runs
+    return chain, runs
 
 
 def _less(spec, than) -> bool:

@@ -20,9 +20,11 @@ from reluflow.methods import Limits
 from reluflow.space.spec import SingleSpec, Spec
 
 NEIGHBOURS, DISTANCE, ENOUGH = 10, 1e-6, 8
+SEEDS = 4
 STEPS = 50_000
+AGREE = 1e-7  # of outputs: two runs may miss the promise at tolerances near rounding and still be the same run
 REFERENCE_SCALE = -320.0  # the reference needs as many digits as the scale has: below, it takes minutes
-REFERENCE_STEPS = 6000
+REFERENCE_STEPS = 3000
 REFERENCE_ITERATIONS = 3000
 
 
@@ -78,7 +80,7 @@ def verify(case: Case, *, quick: bool = False) -> list[Test]:
             found.append(
                 Test(step.__name__.strip("_"), False, f"{type(error).__name__}: {' '.join(str(error).split())}")
             )
-        if quick and any(t.upheld is False for t in found):
+        if any(t.upheld is False for t in found):
             break
     return found
 
@@ -86,6 +88,17 @@ def verify(case: Case, *, quick: bool = False) -> list[Test]:
 def doubts(tests: list[Test]) -> str:
     """Why a find is not believed; empty if it is."""
     return "; ".join(str(t) for t in tests if t.upheld is False)
+
+
+def steady(case: Case) -> bool:
+    """Whether a smaller counterexample is no accident: away from bifurcations, and two neighbours alike."""
+    if isinstance(case.spec, Spec) and case.a_run and case.spec.step is None:
+        stats = case.spec.solve().stats
+        if stats.non_unique or stats.nearest_bifurcation < 100 * case.spec.training.rtol:
+            return False
+    rng = np.random.default_rng([0, 7])
+    moved = (case.target.evaluate(case.spec.moved(rng, DISTANCE)) for _ in range(2))  # type: ignore[attr-defined]
+    return all(case.same(found) for found in moved)
 
 
 # The claim ------------------------------------------------------------------------------------------------------------
@@ -120,9 +133,10 @@ def _seeds(case: Case) -> Iterator[Test]:
     if not case.target.samples:
         return
     subject = case.spec.subject(case.target.needs)  # type: ignore[attr-defined]
-    found = [judged(case.target.report(subject, seed=seed), case.target.only) for seed in (1, 2)]
-    count = sum(case.same(f) for f in found)
-    yield Test("other seeds", count == 2, "same" if count == 2 else f"same with {count} of 2")
+    found = [judged(case.target.report(subject, seed=seed), case.target.only) for seed in range(1, 1 + SEEDS)]
+    # One sample that violates is enough for a claim about all; that others find one too excludes an accident.
+    count = sum(f.tier == VIOLATED and f.text == case.first.text for f in found)
+    yield Test("other seeds", count > 0, f"violated with {count} of {SEEDS}")
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------
@@ -138,7 +152,7 @@ def _flow(case: Case) -> Iterator[Test]:
     agreed = compared(base, other)
     if agreed.place is not None and agreed.reason in ("not unique", "near a bifurcation"):
         yield Test("confirmation", False, f"{agreed.reason}, at a distance of {agreed.place.distance:.2g}")
-    elif not agreed:
+    elif agreed.reason == "stopped early" or agreed.first is not None or agreed.outputs > AGREE:
         yield Test("confirmation", False, str(agreed))
     else:
         yield Test("confirmation", True, f"outputs to {agreed.digits:.1f} digits, {agreed.agreeing} events")
@@ -206,9 +220,11 @@ def _reference(case: Case) -> Iterator[Test]:
 
 
 def _times(sol) -> list[float]:
-    """Five moments of a run, where something has happened by then; none beyond t = 1e6."""
-    end = min(sol.t_end, 1e6) if sol.problem.tailed else sol.t_end
-    if not end < 1e7:
+    """Four moments of a run, up to where its loss has fallen by e^20, or to t = 1e6, and one after the last event."""
+    fallen = np.flatnonzero(sol.log_loss <= sol.log_loss[0] - 20.0)
+    end = float(sol.t[fallen[0]]) if len(fallen) else sol.t_end
+    end = min(end, 1e6) if sol.problem.tailed else end
+    if not 0 < end < 1e7:
         return []
     events = [t for t in sol.events.t.tolist() if 0 < t < end]
     marks = {0.25 * end, 0.5 * end, 0.75 * end, end, *(1.0001 * t for t in events[-1:] if 1.0001 * t < end)}

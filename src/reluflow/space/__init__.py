@@ -34,9 +34,10 @@ def separable(n=4, dim=None, *, mu: float = 0.0, lengths: bool = True, labels: s
     return Space(Separable(labels, dim, mu, bool(lengths)), sizes("n", n), training("separable", options))
 
 
-def nearly_orthogonal(n=4, *, kappa: float = 0.05, labels: str = "alternating", **options) -> Space:
-    """Unit vectors with n |<x_i, x_k>| <= `kappa`."""
-    return Space(NearlyOrthogonal(labels, kappa), sizes("n", n), training("nearly_orthogonal", options))
+def nearly_orthogonal(n=4, dim=None, *, kappa: float = 0.05, labels: str = "alternating", **options) -> Space:
+    """Unit vectors with n |<x_i, x_k>| <= `kappa`, in n dimensions or `dim`."""
+    dim = None if dim is None else sizes("dim", dim)[-1]
+    return Space(NearlyOrthogonal(labels, kappa, dim), sizes("n", n), training("nearly_orthogonal", options))
 
 
 def single(m=(0, 1, 2), *, step=None, rtol: float = 1e-10, t1: float = 60.0) -> SingleSpace:

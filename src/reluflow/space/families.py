@@ -147,10 +147,11 @@ class Separable:
 
 @dataclass(frozen=True)
 class NearlyOrthogonal:
-    """Rows of the Cholesky factor of I + (kappa/n) tanh(u)."""
+    """Rows of the Cholesky factor of I + (kappa/n) tanh(u), followed by zeros up to `dim` columns."""
 
     labels: str
     kappa: float
+    dim: int | None = None
 
     def __post_init__(self):
         one_of("labels", self.labels, LABELS)
@@ -166,7 +167,7 @@ class NearlyOrthogonal:
         gram = np.eye(n)
         gram[np.tril_indices(n, -1)] = self.kappa / n * np.tanh(u[:pairs]) if pairs else 0.0
         x = np.linalg.cholesky(np.tril(gram) + np.tril(gram, -1).T) if pairs else gram
-        return x, labels(self.labels, u[pairs:])
+        return np.pad(x, ((0, 0), (0, max(0, (self.dim or n) - n)))), labels(self.labels, u[pairs:])
 
     def holds(self, x, y) -> bool:
         gram = x @ x.T

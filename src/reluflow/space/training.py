@@ -44,6 +44,7 @@ class Training:
         put("width", sizes("width", self.width))
         one_of("init", self.init, STARTS)
         put("log_scale", _scale(self.log_scale))
+        put("step", _step(self.step))
         LeakyReLU(self.slope)
         number("rtol", self.rtol, rule="in [1e-13, 1e-2]", ok=lambda v: 1e-13 <= v <= 1e-2, hint="1e-8 suits most uses")
 
@@ -113,6 +114,17 @@ def training(family: str, options: dict) -> Training:
         if name not in known:
             raise TypeError(f"`rf.space.{family}` takes no argument `{name}`: {near(name, known)}")
     return Training(**options)
+
+
+def _step(value) -> float | tuple[float, float] | None:
+    if isinstance(value, list | tuple):
+        if len(value) != 2 or not 0 < value[0] < value[1]:
+            raise ValueError(f"`step` must be a range 0 < low < high, got {value!r}: for instance (0.001, 0.1).")
+        return float(value[0]), float(value[1])
+    positive = lambda v: 0 < v < np.inf
+    return (
+        None if value is None else number("step", value, rule="positive", ok=positive, hint="left out, it is the flow")
+    )
 
 
 def _scale(value) -> float | tuple[float, float] | str:
