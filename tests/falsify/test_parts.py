@@ -49,6 +49,11 @@ def test_a_run_whose_record_contradicts_itself_is_no_counterexample():
     assert judged(report).tier == 0 and "contradicts itself" in judged(report).text
 
 
+def test_a_constant_that_a_paper_leaves_open_is_not_refuted_unless_it_is_named():
+    report = Report("r", [Claim("c", 2.0, "<=", 1.0, kind="fitted"), Claim("d", 0.5, "<=", 1.0)])
+    assert judged(report).tier == HOLDS and judged(report, "c").tier == VIOLATED
+
+
 def test_tightness_is_the_ratio_to_the_bound_from_either_side():
     assert tightness(Claim("c", 1.0, "<=", 4.0)) == pytest.approx(0.25)
     assert tightness(Claim("c", 4.0, ">=", 1.0)) == pytest.approx(0.25)
