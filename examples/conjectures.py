@@ -42,3 +42,7 @@ def kinks(sol: rf.Solution):
     large = found.position.values[np.abs(found.jump.values) > 1e-3 * np.max(np.abs(found.jump.values))]
     count = 1 + np.sum(np.diff(np.sort(large)) > 1e-3) if len(large) else 0
     return rf.Report("kinks", [rf.Claim("kinks at the end", int(count), "<=", sol.problem.data.n)], [fitted(sol)])
+
+
+if __name__ == "__main__":
+    print(rf.falsify(convex_loss, over=rf.space.line(n=2, width=2, log_scale=-20.0), runs=50))

@@ -159,6 +159,6 @@ def test_the_picture_shows_the_run_and_the_search():
     titles = [ax.get_title(loc="left") for ax in found.plot().axes]
     assert titles[:3] == [
         "Function at the end",
-        "Norms (red a > 0, blue a < 0) and loss",
-        "Search: the nearest to a violation",
+        "Norms and loss",
+        "Search",
     ]

@@ -58,6 +58,8 @@ def test_tightness_is_the_ratio_to_the_bound_from_either_side():
     assert tightness(Claim("c", 1.0, "<=", 4.0)) == pytest.approx(0.25)
     assert tightness(Claim("c", 4.0, ">=", 1.0)) == pytest.approx(0.25)
     assert tightness(Claim("c", -700.0, "<=", -690.0, log=True)) == pytest.approx(math.exp(-10.0))
+    assert tightness(Claim("c", 1.0 + 1e-9, "<=", 1.0, slack=1e-8)) == 1.0
+    assert math.isnan(tightness(Claim("c", -20.0, "<=", -900.0, slack=1000.0, log=True)))
     assert math.isnan(tightness(Claim("c", -1.0, "<=", 4.0))) and math.isnan(tightness(Claim("c", 1.0, "=", 1.0)))
 
 

@@ -101,7 +101,11 @@ def tightness(claim: Claim) -> float:
     sides = claim.log or (claim.measured > 0 and claim.bound > 0)
     if claim.relation == "=" or claim.kind != "exact" or not sides or not math.isfinite(claim.bound):
         return math.nan
-    return math.exp(min(excess(claim), LARGEST))
+    allowed = claim.slack if claim.log else math.log1p(claim.slack / claim.bound)
+    if claim.verdict == "holds within slack" and allowed > 0.01:  # the bound lies below what can be told
+        return math.nan
+    ratio = math.exp(min(excess(claim), LARGEST))
+    return ratio if claim.verdict == "violated" else min(1.0, ratio)
 
 
 def firm(claim: Claim, slacks: float = 10.0) -> bool:

@@ -16,13 +16,13 @@ def picture(finding):
     from matplotlib.figure import Figure
 
     with style():
-        fig = Figure(figsize=(10.5, 3.5), layout="constrained")
+        fig = Figure(figsize=(11.5, 3.6), layout="constrained")
         left, middle, right = fig.subplots(1, 3)
         subject = finding.subject
         _problem(left, subject)
         _time(middle, subject)
         _search(right, finding)
-        fig.suptitle("\n".join(textwrap.wrap(_title(finding), 120)), x=0.01, ha="left", weight="bold", fontsize=10)
+        fig.suptitle("\n".join(textwrap.wrap(_title(finding), 120)), x=0.01, ha="left", weight="bold", fontsize=11)
     return fig
 
 
@@ -83,8 +83,9 @@ def _time(ax, subject) -> None:
     colours = sign_colours(subject.sign[0]) if hasattr(subject, "sign") else [INK]
     for j in range(size.shape[1]):
         ax.plot(x, size[:, j], color=colours[j % len(colours)], lw=1.2, alpha=0.8)
-    ax.set(title="Norms" if not hasattr(subject, "log_loss") else "Norms (red a > 0, blue a < 0) and loss")
-    ax.set(xlabel="log10 t" if late else "t", ylabel="log |w_j|")
+    ax.set(title="Norms" if not hasattr(subject, "log_loss") else "Norms and loss")
+    signs = "; red a > 0, blue a < 0" if hasattr(subject, "sign") else ""
+    ax.set(xlabel=("log10 t" if late else "t") + signs, ylabel="log |w_j|")
     if hasattr(subject, "log_loss"):
         other = ax.twinx()
         loss = subject.log_loss[shown] / np.log(10) if late else subject.loss[shown]
@@ -102,5 +103,6 @@ def _search(ax, finding) -> None:
         ends = np.append(run, finding.history.runs)
         ax.step(ends, np.append(value, value[-1]), where="post", color=INK)
         ax.plot(run[-1], value[-1], "o", color=PLUS if value[-1] > 0 else MINUS, ms=5)
-    ax.set(title="Search: the nearest to a violation", xlabel="runs", ylabel="excess (violated above 0)")
+    ax.set(title="Search", xlabel="runs", ylabel="excess of the best so far")
     ax.set_xlim(left=0)
+    ax.text(0.02, 0.0, "violated above", transform=ax.get_yaxis_transform(), va="bottom", fontsize=8, color=FAINT)
