@@ -64,6 +64,14 @@ def test_a_violation_within_ten_slacks_is_doubtful():
     assert found.verdict == "doubtful" and "slack: exceeded 5 times" in found.reason
 
 
+def test_a_limit_that_is_reached_at_smaller_scales_is_not_refuted():
+    def gone(problem: rf.Problem):
+        return Claim("scale", float(np.exp(problem.init.log_scale)), "<=", 1e-12, kind="limit")
+
+    found = rf.falsify(gone, over=LINE, runs=20)  # e^-20 = 2e-9, e^-40 = 4e-18
+    assert found.verdict == "not refuted" and found.history.tiers == {"holds": 20}
+
+
 def test_a_claim_that_never_applies_is_named_with_its_hypothesis_after_200_draws():
     def never(data: rf.Data):
         low = Claim("the labels are below -100", float(np.max(data.y)), "<", -100.0)

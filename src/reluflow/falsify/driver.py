@@ -150,6 +150,7 @@ class _Search:
         self.at, self.space, self.budget = at, space, budget
         self.best, self.tally = Best(), Tally()
         self.doubtful: list[tuple[Any, Judged, list[Test]]] = []
+        self.early: set[str] = set()
         self.note = ""
         self.spent_before = time.process_time()
 
@@ -219,8 +220,11 @@ class _Search:
         began = time.process_time()
         tests = verify(Case(self.at, spec, found), quick=True)
         self.budget.spent += time.process_time() - began
-        if doubts(tests):
+        # A limit that is not reached at one scale, and is at smaller ones, is as it should be.
+        if any(t.upheld is False and t.name != "limit" for t in tests):
             self.doubtful.append((spec, found, tests))
+        elif doubts(tests):
+            self.early.add(spec.digest)
         return tests
 
     def _scored(self, spec, found: Judged) -> float:
@@ -228,6 +232,8 @@ class _Search:
             self.tally.tiers["error"] += 1
             self.tally.errors[found.text] += 1
             return found.score
+        if found.tier == VIOLATED and spec.digest in self.early:
+            found = Judged(HOLDS, 0.0, found.text)
         if found.tier == VIOLATED:  # doubtful, or it would have ended the search
             self.tally.tiers["doubtful"] += 1
             return Judged(HOLDS, 0.0).score
