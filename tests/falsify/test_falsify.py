@@ -69,7 +69,7 @@ def test_a_limit_that_is_reached_at_smaller_scales_is_not_refuted():
         return Claim("scale", float(np.exp(problem.init.log_scale)), "<=", 1e-12, kind="limit")
 
     found = rf.falsify(gone, over=LINE, runs=20)  # e^-20 = 2e-9, e^-40 = 4e-18
-    assert found.verdict == "not refuted" and found.history.tiers == {"holds": 20}
+    assert found.verdict == "not refuted" and set(found.history.tiers) == {"holds"}
 
 
 def test_a_claim_that_never_applies_is_named_with_its_hypothesis_after_200_draws():

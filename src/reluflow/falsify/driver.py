@@ -15,7 +15,7 @@ from reluflow._checks import by_name, number, one_of, whole
 from reluflow.falsify import defaults
 from reluflow.falsify.finding import Finding, History
 from reluflow.falsify.journal import Journal
-from reluflow.falsify.judgement import ERROR, HOLDS, HYPOTHESES, TIERS, UNMEASURED, VIOLATED, Judged
+from reluflow.falsify.judgement import ERROR, HOLDS, HYPOTHESES, NO_CLAIM, TIERS, UNMEASURED, VIOLATED, Judged
 from reluflow.falsify.pool import Here, Many
 from reluflow.falsify.search import STRATEGIES
 from reluflow.falsify.shrink import shrink
@@ -257,6 +257,8 @@ class _Search:
     def _why_not(self, count: int) -> str:
         """What keeps a claim from being judged, in one sentence."""
         tiers = self.tally.tiers
+        if tiers["unmeasured"] and self.best.judged is not None and self.best.judged.text == NO_CLAIM:
+            return "None of its claims can be violated: each has a constant that the paper leaves open."
         if tiers["unmeasured"]:
             return f"Nothing was measured in {count:,} runs ({tiers['unmeasured']:,} met the hypotheses)."
         if self.tally.hypotheses:

@@ -18,6 +18,7 @@ TIERS = ("error", "hypotheses", "unmeasured", "holds", "violated")
 ERROR, HYPOTHESES, UNMEASURED, HOLDS, VIOLATED = range(5)
 LARGEST = 700.0  # of an excess: a ratio of e^700
 UNMET = 10.0  # the excess of a hypothesis that cannot be measured
+NO_CLAIM = "no claim"
 NEVER = ("unmeasured", "unfinished")
 
 
@@ -54,7 +55,7 @@ def judged(report: Report, only: str = "", seconds: float = 0.0) -> Judged:
     claims = chosen(report, only)
     measured = [c for c in claims if c.verdict not in NEVER]
     if not measured:
-        return Judged(UNMEASURED, 0.0, name(claims[0]) if claims else "no claim", {}, seconds)
+        return Judged(UNMEASURED, 0.0, name(claims[0]) if claims else NO_CLAIM, {}, seconds)
     worst = max(measured, key=lambda c: (c.verdict == "violated", excess(c)))
     tight = {name(c): tightness(c) for c in measured}
     tier = VIOLATED if worst.verdict == "violated" else HOLDS
