@@ -17,7 +17,8 @@ def check(data, zeta1: float | None = None, samples: int = 2000, seed: int = 0) 
 
     The cap's point nearest to leaving through hyperplane i is known in closed form, $\cos\theta\,\hat x_\pm -
     \sin\theta\,P u_i/|P u_i|$, so inclusion is exact; random points of the cap are tried too. Slack: d eps, over
-    $\sqrt{1-\zeta_1}$ where the cap's opening is computed from it. The printed reason, "x+ = -x-", is false in general; -x- in K is what is needed (E2). `zeta1` claims another value.
+    $\sqrt{1-\zeta_1}$ where the cap's opening is computed from it. The printed reason, "x+ = -x-", is false in
+    general; -x- in K is what is needed (E2). `zeta1` claims another value.
     """
     geo = geometry(data)
     zeta = geo.zeta1 if zeta1 is None else float(zeta1)
