@@ -44,7 +44,10 @@ def one(name: str, options) -> None:
 
     form = None if options.form == "corrected" else options.form
     found = rf.falsify(name, form=form, seconds=options.seconds, seed=options.seed, search=options.search)
-    write(file_of(options, name), found.to_dict() | {"search": options.search, "seed": options.seed})
+    write(
+        file_of(options, name),
+        found.to_dict() | {"search": options.search, "seed": options.seed, "budget": options.seconds},
+    )
 
 
 def file_of(options, name: str) -> Path:
@@ -158,7 +161,7 @@ no deeper reason. This page is written by `python benchmarks/falsify.py page FOL
 
 def page(options) -> None:
     found = [r for r in rows(options.folder) if r["form"] == "corrected" and r.get("search", "cma") == "cma"]
-    seconds = max((round(r.get("seconds", 0)) for r in found), default=0)
+    seconds = max((r.get("budget", 0.0) for r in found), default=0.0)
     print(PAGE.format(seconds=seconds))
     for paper in sorted({r["claim"].split(".")[0] for r in found}):
         print(f"## {paper}\n")

@@ -67,6 +67,8 @@ def test_claims_of_different_runs_have_one_name_and_small_violations_are_not_fir
     assert name(Claim("last arrival of V+ (3 neurons)", 1, "<=", 2)) == name(
         Claim("last arrival of V+ (12 neurons)", 1, "<=", 2)
     )
+    assert name(Claim("t_3 - t_u, eps ell / (57 |D-|)", 1, "<=", 2)) == "t_3 - t_u, eps ell / (57 |D-|)"
+    assert name(Claim("gap, largest up to T = 12.06, 8 frames", 1, "<=", 2)) == "gap, largest up to T = ..., ... frames"
     assert not firm(Claim("c", 1.0 + 5e-6, "<=", 1.0, slack=1e-6)) and firm(
         Claim("c", 1.0 + 5e-5, "<=", 1.0, slack=1e-6)
     )

@@ -70,8 +70,10 @@ def chosen(report: Report, only: str) -> list[Claim]:
 
 
 def name(claim: Claim) -> str:
-    """The text of a claim without counts in brackets, which differ from run to run."""
-    return re.sub(r"\s*\([^()]*\d[^()]*\)", "", claim.text)
+    """The text of a claim without the counts and values that differ from run to run."""
+    text = re.sub(r"\s*\(\d+ [a-z]+\)", "", claim.text)
+    text = re.sub(r"= -?\d[\d.e+-]*", "= ...", text)
+    return re.sub(r"\b\d+ (frames|samples|draws|directions|neurons|pairs)", r"... \1", text)
 
 
 def excess(claim: Claim) -> float:
