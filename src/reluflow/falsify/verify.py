@@ -117,7 +117,8 @@ def _slack(case: Case) -> Iterator[Test]:
         beyond = (
             f"e^{-claim.margin - claim.slack:.3g} times" if claim.log else f"{-claim.margin / claim.slack:.3g} times"
         )
-        yield Test("slack", firm(claim), f"exceeded {beyond}")
+        # The slack of a limit is an estimate of what is left of it, and no bound.
+        yield Test("limit" if claim.kind == "limit" else "slack", firm(claim), f"slack exceeded {beyond}")
 
 
 def _limit(case: Case) -> Iterator[Test]:

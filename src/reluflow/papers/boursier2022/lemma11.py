@@ -62,12 +62,7 @@ def check(sol, epsilon=None) -> Report:
             Claim(
                 "at t_u it is u- that has grown (1) and not the misalignment (0)", float(by == "norm"), "=", 1.0, at=t_u
             ),
-            Claim(
-                "t_3 - t_u, eps ell / (57 |D-|)",
-                t - t_u if const.ell >= enough else np.nan,
-                "<=",
-                e * const.ell / (57 * minus.size),
-            ),
+            Claim("t_3 - t_u, eps ell / (57 |D-|)", t - t_u, "<=", e * const.ell / (57 * minus.size)),
         ]
     else:
         texts = ("(ii)", "(iii)", "(iv)", "t_3 - tau", "t_u", "t_3 - t_u")
@@ -78,6 +73,7 @@ def check(sol, epsilon=None) -> Report:
             *hypotheses(const),
             _fitting.not_vacuous(track, minus, e / 29, "lambda^{eps/29} < n|D-|"),
             _scale.small_enough(const, _scale.PHASE_3),
+            Claim("log(1/lambda) for the step from t_u on, by the logistic law", const.ell, ">=", enough),
         ],
         claims=claims,
         constants={**const.numbers(), "t_2": t_2, "t_3": t},
@@ -85,6 +81,6 @@ def check(sol, epsilon=None) -> Report:
         notes=[
             f"Stopping condition of (23) that fired: {fired}.",
             f"By the logistic law t_3 - t_u = (eps ell/29 + log(6 n|D-|))/(2|D-|): its bound needs log(1/lambda) >= "
-            f"{enough:.4g}, and is not judged where that is not met.",
+            f"{enough:.4g}.",
         ],
     )
