@@ -61,7 +61,7 @@ def test_a_violation_within_ten_slacks_is_doubtful():
         return Claim("c", 1.0 + 5e-6, "<=", 1.0, slack=1e-6)
 
     found = rf.falsify(nearly, over=LINE, runs=20)
-    assert found.verdict == "doubtful" and "slack exceeded 5 times" in found.reason
+    assert found.verdict == "doubtful" and "slack: exceeded 5 times" in found.reason
 
 
 def test_a_limit_that_is_reached_at_smaller_scales_is_not_refuted():

@@ -69,9 +69,9 @@ def candidates(spec) -> Iterator:
                 yield replace(spec, step=_significant(spec.step, digits))
     names = [name for name in ("x", "y", "w", "s") if getattr(spec, name) is not None]
     for decimals in range(4):
-        yield replace(spec, **{name: np.round(getattr(spec, name), decimals) for name in names})
+        yield replace(spec, **{name: _round(getattr(spec, name), decimals) for name in names})
         for name in names:
-            yield replace(spec, **{name: np.round(getattr(spec, name), decimals)})
+            yield replace(spec, **{name: _round(getattr(spec, name), decimals)})
     for name in names:
         yield from _entries(spec, name)
 
@@ -106,7 +106,7 @@ def _entries(spec: Spec, name: str) -> Iterator[Spec]:
     order = sorted(np.ndindex(array.shape), key=lambda at: -len(repr(float(array[at]))))
     for at in order:
         v = float(array[at])
-        for to in dict.fromkeys((0.0, float(np.sign(v)), np.round(2 * v) / 2, np.round(v, 1), np.round(v, 2))):
+        for to in dict.fromkeys((0.0, float(np.sign(v)), _round(2 * v) / 2, _round(v, 1), _round(v, 2))):
             if to != v:
                 changed = array.copy()
                 changed[at] = to
@@ -121,6 +121,11 @@ def _single(spec: SingleSpec) -> Iterator[SingleSpec]:
             if getattr(spec, name) is not None:
                 shorter: dict[str, Any] = {name: _significant(getattr(spec, name), digits)}
                 yield replace(spec, **shorter)
+
+
+def _round(values, decimals: int = 0):
+    """Rounded, with 0 for -0."""
+    return np.round(values, decimals) + 0.0
 
 
 def _significant(value: float, digits: int) -> float:

@@ -118,7 +118,8 @@ def _slack(case: Case) -> Iterator[Test]:
             f"e^{-claim.margin - claim.slack:.3g} times" if claim.log else f"{-claim.margin / claim.slack:.3g} times"
         )
         # The slack of a limit is an estimate of what is left of it, and no bound.
-        yield Test("limit" if claim.kind == "limit" else "slack", firm(claim), f"slack exceeded {beyond}")
+        named = ("limit", f"slack exceeded {beyond}") if claim.kind == "limit" else ("slack", f"exceeded {beyond}")
+        yield Test(named[0], firm(claim), named[1])
 
 
 def _limit(case: Case) -> Iterator[Test]:
