@@ -164,6 +164,7 @@ def test_every_check_about_data_or_a_run_has_a_space_of_its_own():
 
 def test_the_picture_shows_the_run_and_the_search():
     found = rf.falsify(norm_never_falls, over=LINE, runs=40)
+    assert len(rf.falsify("min2024.equation37", runs=5).plot().axes) == 2  # no run, no panel of one
     titles = [ax.get_title(loc="left") for ax in found.plot().axes]
     assert titles[:3] == [
         "Function at the end",

@@ -12,16 +12,18 @@ from reluflow.plot.run import _on_a_line, function
 
 
 def picture(finding):
-    """Three panels: the function (or the data), loss and norms over time, the nearest to a violation by run."""
+    """Two or three panels: the function (or the data), norms and loss over time, the best so far by run."""
     from matplotlib.figure import Figure
 
     with style():
-        fig = Figure(figsize=(11.5, 3.6), layout="constrained")
-        left, middle, right = fig.subplots(1, 3)
         subject = finding.subject
-        _problem(left, subject)
-        _time(middle, subject)
-        _search(right, finding)
+        a_run = hasattr(subject, "log_norm")
+        fig = Figure(figsize=(11.5 if a_run else 8.0, 3.6), layout="constrained")
+        axes = iter(fig.subplots(1, 3 if a_run else 2))
+        _problem(next(axes), subject)
+        if a_run:
+            _time(next(axes), subject)
+        _search(next(axes), finding)
         fig.suptitle("\n".join(textwrap.wrap(_title(finding), 120)), x=0.01, ha="left", weight="bold", fontsize=11)
     return fig
 
@@ -53,13 +55,20 @@ def _problem(ax, subject) -> None:
             for w, colour in zip(init.w, sign_colours(init.a)):
                 tip = reach * w / max(np.linalg.norm(w), 1e-300)
                 ax.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "->", "color": colour, "lw": 1.4})
-        ax.set(title="Data (crosses) and initial directions", aspect="equal")
+        room = 1.15 * np.max(np.linalg.norm(data.x, axis=1))
+        ax.set(title="Data" if init is None else "Data and initial directions", aspect="equal")
+        ax.set(xlim=(-room, room), ylim=(-room, room))
+        return
+    if data.d == 1:
+        ax.axhline(0, color=FAINT, lw=0.6)
+        ax.scatter(data.x[:, 0], data.y, c=sign_colours(data.y), marker="X", s=70, edgecolors="white", zorder=3)
+        ax.set(title="Data", xlabel="x", ylabel="y")
         return
     cosines = data.x @ data.x.T
     size = np.sqrt(np.diag(cosines))
     shown = ax.imshow(cosines / np.outer(size, size), vmin=-1, vmax=1, cmap="RdBu_r")
     ax.figure.colorbar(shown, ax=ax, shrink=0.8)
-    ax.set(title=f"Cosines of the {data.n} inputs", xticks=range(data.n), yticks=range(data.n))
+    ax.set(title="Cosines of the inputs", xticks=range(data.n), yticks=range(data.n))
     ax.set_xlabel("labels " + ", ".join(f"{v:.3g}" for v in data.y[:8]))
 
 
@@ -72,10 +81,7 @@ def _single(ax, run) -> None:
 
 
 def _time(ax, subject) -> None:
-    """Loss over time and norms of the neurons on a second axis; blank where there is no run."""
-    if not hasattr(subject, "log_norm"):
-        ax.set_axis_off()
-        return
+    """Norms of the neurons over time, and the loss on a second axis."""
     late = subject.log_t[-1] > 12 or not np.isfinite(subject.t[-1])
     shown = subject.log_t > (-4.6 if late else -np.inf)
     x = subject.log_t[shown] / np.log(10) if late else subject.t[shown]
