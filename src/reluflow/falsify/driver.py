@@ -192,7 +192,7 @@ class _Search:
         try:
             with np.errstate(all="ignore"):
                 return self.space.spec(np.clip(u, -FARTHEST, FARTHEST), size, self.at.needs)
-        except (ValueError, np.linalg.LinAlgError) as error:
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             return error
 
     def _judge(self, pool, specs: list) -> list[Judged]:
