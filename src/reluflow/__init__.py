@@ -9,7 +9,7 @@ from reluflow._lazy import lazily
 __version__ = "0.2.0"
 
 # Public names and where they live; each is imported when first used, so that `import reluflow` is fast.
-_MODULES = ("data", "init", "plot", "observe", "papers", "single", "population", "deep", "bias", "torch")
+_MODULES = ("data", "init", "plot", "observe", "papers", "single", "population", "deep", "bias", "torch", "space")
 _NAMES = {
     "Data": "data",
     "Params": "init",
@@ -41,6 +41,7 @@ _NAMES = {
     "certify": "certify",
     "Certificate": "certify",
     "Refused": "certify",
+    "falsify": "falsify",
     "sweep": "sweep",
     "solve_many": "many",
     "from_torch": "torch",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from reluflow import plot as plot
     from reluflow import population as population
     from reluflow import single as single
+    from reluflow import space as space
     from reluflow import torch as torch
     from reluflow.certify import Certificate as Certificate
     from reluflow.certify import Refused as Refused
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
     from reluflow.experiment import Experiment as Experiment
     from reluflow.experiment import ExperimentError as ExperimentError
     from reluflow.explorer import show as show
+    from reluflow.falsify import falsify as falsify
     from reluflow.init import Params as Params
     from reluflow.limit import limit as limit
     from reluflow.many import solve_many as solve_many

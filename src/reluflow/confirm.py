@@ -142,12 +142,12 @@ def confirm(
         )
     if sol.outcome is Outcome.NOT_FINITE:
         raise ValueError("`rf.confirm` needs a run of finite numbers, got one that overflowed: scale the data down.")
-    found = compared(sol, _again(sol, limits or Limits(), progress))
+    found = compared(sol, again(sol, limits or Limits(), progress))
     sol._kept[CONFIRMED] = found
     return found
 
 
-def _again(sol: Solution, limits: Limits, progress: Callable[[Progress], None] | bool | None) -> Solution:
+def again(sol: Solution, limits: Limits, progress: Callable[[Progress], None] | bool | None = None) -> Solution:
     """The second run, until the end of the first."""
     problem, method = sol.problem, Flow(max(LEAST, sol.stats.rtol / FINER))
     clock = clock_for(problem, method)

@@ -12,7 +12,7 @@ import reluflow as rf
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-OTHERS = ("verdicts.md", "errata.md", "facts.md", "coverage.md", "mutants.md")  # written by scripts/pages.py
+OTHERS = ("verdicts.md", "errata.md", "facts.md", "coverage.md", "mutants.md", "tightness.md")  # written by scripts
 INSTALLED = ("extend/theorem.md", "extend/figure.md", "extend/paper.md")  # test_worked_examples.py
 PAGES = sorted(
     p.relative_to(DOCS).as_posix()

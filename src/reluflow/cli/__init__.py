@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from reluflow.cli import bench, certify, check, data, demo, explore, reproduce, run, sweep
+from reluflow.cli import bench, certify, check, data, demo, explore, falsify, reproduce, run, sweep
 
 ERROR = 2  # the command could not be carried out; 1 means that it was and a comparison failed
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 demo.register(app)
 run.register(app)
 check.register(app)
+falsify.register(app)
 certify.register(app)
 reproduce.register(app)
 sweep.register(app)

@@ -30,6 +30,11 @@ def driver(problem: Problem, method: Method, end: int | float) -> Driver:
         )
     if isinstance(method, Descent):
         return FixedDescent(problem, method, int(end))
+    if isinstance(method, SteppedFlow) and problem.decay > 0.0:
+        raise ValueError(
+            f"`decay` must be 0 for the stepped flow with fixed weights, such as an output bias, got {problem.decay:g}: "
+            "use `rf.Descent`."
+        )
     if isinstance(method, SteppedFlow):
         return FixedStepped(problem, method.rtol, end)
     raise ValueError(
@@ -99,9 +104,9 @@ class FixedStepped(stepped.Machine):
     def _clock_rate(self, clock: float, y: np.ndarray) -> float:
         return float(np.exp(self._log_drive(y) + clock)) if self.tailed else 1.0
 
-    def _project(self, y: np.ndarray) -> np.ndarray:
+    def _project(self, y: np.ndarray, clock: float) -> np.ndarray:
         """As for other rows, and fixed entries exactly as they were."""
-        y = super()._project(y)
+        y = super()._project(y, clock)
         q, b, c = self.split(y)
         who = self.masked
         scale = np.exp(c[who])

@@ -14,6 +14,7 @@ from reluflow.observe._view import View, log_abs
 from reluflow.observe._witness import EPS, Witness, direction_tolerance
 
 ON, OFF, SLIDE = ("on", "release_on"), ("off", "release_off"), ("slide",)
+TINY = 1e-290  # of an output
 MOMENTS = 8  # at which the motion is compared with the equations
 MOST = 20_000_000  # bits looked at: frames are thinned beyond
 NEAR = 1e-9  # of log t: two times closer than this are one
@@ -84,7 +85,8 @@ def _outputs(sol) -> Claim:
     size = np.exp(log_size)[:, None] * np.linalg.norm(sol.problem.data.x, axis=1)
     recorded = sol.outputs if len(seen.log_t) == len(sol.log_t) else sol.outputs_at(log_t=seen.log_t)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        gap = np.where(size > 0, np.abs(recorded - seen.outputs) / size, 0.0)
+        # Subnormal outputs have few digits, or one: they are not compared.
+        gap = np.where(size > TINY, np.abs(recorded - seen.outputs) / size, 0.0)
     gap = np.where(np.isnan(gap), np.where(np.isfinite(recorded), np.inf, 0.0), gap)
     k, i = (int(v) for v in np.unravel_index(int(np.argmax(gap)), gap.shape))
     slack = 4 * seen.tol + 4 * (sol.problem.init.width + sol.problem.data.d) * EPS

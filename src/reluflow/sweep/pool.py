@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -50,11 +51,13 @@ class Here:
 
 
 class Cluster:
-    """Workers of a Dask scheduler: one at `address`, or a local one with `workers` processes of one thread each."""
+    """Workers of a Dask scheduler: one at `address`, or a local one with `workers` processes of one thread each.
+
+    `task` makes bytes of the text of a task."""
 
     hard = True  # workers may be killed
 
-    def __init__(self, address: str | None = None, workers: int | None = None):
+    def __init__(self, address: str | None = None, workers: int | None = None, task: Callable = run_task):
         try:
             import distributed
         except ImportError:
@@ -62,7 +65,7 @@ class Cluster:
                 "Sweeps on several cores need distributed: install `reluflow[sweep]`, or use `workers=0`."
             ) from None
 
-        self._distributed = distributed
+        self._distributed, self._task = distributed, task
         self._done: queue.Queue = queue.Queue()
         self._futures: dict[Any, Any] = {}
         self._process: Any = None
@@ -94,7 +97,7 @@ class Cluster:
         self._count += 1
         key = f"reluflow-{os.getpid()}-{id(self):x}-{self._count}"
         with self._or_gone():
-            future = self._client.submit(run_task, text, key=key, pure=False)
+            future = self._client.submit(self._task, text, key=key, pure=False)
             self._futures[key] = (future, tag)
             future.add_done_callback(lambda f, key=key: self._done.put(key))
 

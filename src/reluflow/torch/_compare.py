@@ -151,7 +151,7 @@ def departure(
         raise ValueError("`compare` needs at least one step of training after the start, got none: train first.")
     if any("weight decay" in note for note in notes):
         raise ValueError(
-            "`compare` needs a plain SGD for weight decay, got another optimiser with it: the flow it is compared with has none."
+            "`compare` needs a plain SGD where there is weight decay, got another optimiser: train without it."
         )
     problem = sol.problem
     method: Method = Flow(rtol)

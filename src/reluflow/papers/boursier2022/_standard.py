@@ -12,6 +12,45 @@ EXPERIMENT = {
     "problem": {"loss": "square"},
     "method": {"kind": "flow", "rtol": 1e-10},
 }
+# What `rf.falsify` searches for each check: orthonormal inputs, in their own coordinates, with Assumption 3.
+SPACE = {
+    "kind": "orthonormal",
+    "n": [2, 3, 4],
+    "width": [2, 4],
+    "init": "covering",
+    "log_scale": [-3000.0, -5.0],
+    "rtol": 1e-10,
+}
+SPACES: dict[str, dict] = {
+    "boursier2022.norms": {"norms": True},
+    "boursier2022.proposition1": {"norms": True},
+    "boursier2022.assumption1": {"norms": True},
+    "boursier2022.limit_groups": {"init": "balanced"},
+    "boursier2022.proposition2": {"init": "balanced"},
+    "boursier2022.leaky": {"slope": 0.3},
+    # At the scale of the proof's own conditions, up to each phase; late phases end at levels near rounding.
+    **{f"boursier2022.{k}": {"log_scale": "boursier2022:1"} for k in ("lemma2", "lemma7", "lemma8", "lemma9")},
+    **{
+        f"boursier2022.{k}": {"log_scale": "boursier2022:2", "reduction": "sum", "rtol": 1e-12}
+        for k in ("fact1", "lemma3", "lemma10")
+    },
+    **{
+        f"boursier2022.{k}": {"log_scale": f"boursier2022:{phase}", "reduction": "sum", "rtol": 2e-13, "n": [2, 3]}
+        for k, phase in (("lemma4", 3), ("lemma11", 3), ("lemma12", 3), ("lemma13", 4), ("lemma15", 4), ("theorem2", 4))
+    },
+}
+
+
+def admitted(problem, phase: str) -> float:
+    """The largest log lambda that meets the conditions of the proof up to a phase, 1 to 4."""
+    from reluflow.papers.boursier2022 import _scale
+    from reluflow.papers.boursier2022._constants import Constants
+
+    names = {"1": _scale.PHASE_1, "2": _scale.PHASE_2, "3": _scale.PHASE_3, "4": _scale.FINAL}[phase]
+    found = _scale.thresholds(Constants(problem))
+    return LN10 * min(found[name] for name in names)
+
+
 LABELS = (1.3, 0.8, -0.6, -0.9, 1.1)  # handbook, test 2
 LN10 = float(np.log(10.0))
 

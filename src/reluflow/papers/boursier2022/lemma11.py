@@ -27,6 +27,7 @@ def check(sol, epsilon=None) -> Report:
     track = run_of(sol, epsilon)
     const, e, minus = track.const, track.const.epsilon, track.const.minus
     t_2, (t, fired) = track.t_2_known, track.t_3
+    enough = max(57 * 29 * np.log(6 * minus.u) / e, 0.0)
     claims = [_fitting.end_in_time(track, t, 1 + 3 * const.r * e, minus, "(i) t_3, (1 + 3 r eps) ell / |D-|")]
     if np.isfinite(t) and np.isfinite(t_2):
         past, phase, after = track.during(0.0, t), track.during(const.t_minus, t), track.during(t_2, t)
@@ -72,6 +73,7 @@ def check(sol, epsilon=None) -> Report:
             *hypotheses(const),
             _fitting.not_vacuous(track, minus, e / 29, "lambda^{eps/29} < n|D-|"),
             _scale.small_enough(const, _scale.PHASE_3),
+            Claim("log(1/lambda) for the step from t_u on, by the logistic law", const.ell, ">=", enough),
         ],
         claims=claims,
         constants={**const.numbers(), "t_2": t_2, "t_3": t},
@@ -79,6 +81,6 @@ def check(sol, epsilon=None) -> Report:
         notes=[
             f"Stopping condition of (23) that fired: {fired}.",
             f"By the logistic law t_3 - t_u = (eps ell/29 + log(6 n|D-|))/(2|D-|): its bound needs log(1/lambda) >= "
-            f"{max(57 * 29 * np.log(6 * minus.u) / e, 0.0):.4g}.",
+            f"{enough:.4g}.",
         ],
     )

@@ -78,13 +78,13 @@ def _sampled(const: Constants, samples: int, seed: int) -> tuple[float, int, flo
     for k in range(samples):
         w = np.zeros((const.m, const.data.d))
         for S, cls in ((const.S_plus, const.plus), (const.S_minus, const.minus)):
-            cos = max(1.0 - small_ / cls.size * rng.random(), -1.0)
+            short = min(small_ / cls.size * rng.random(), 2.0)  # 1 - cos, which may lie below rounding
             side = rng.normal(size=(len(S), const.data.d))
             side -= np.outer(side @ cls.aim, cls.aim)
             side /= np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-300)
             share = rng.dirichlet(np.ones(len(S))) if len(S) else np.zeros(0)
             u = max(cls.u + const.N * small_ * rng.choice([-1.0, 1.0]), 0.0)
-            w[S] = np.sqrt(share * u)[:, None] * (cos * cls.aim + np.sqrt(1 - cos**2) * side)
+            w[S] = np.sqrt(share * u)[:, None] * ((1.0 - short) * cls.aim + np.sqrt(short * (2.0 - short)) * side)
         free = rng.normal(size=(len(const.others), const.data.d))
         w[const.others] = small_ * free / np.linalg.norm(free, axis=1, keepdims=True)
         a = const.flip * const.sign * np.linalg.norm(w, axis=1)

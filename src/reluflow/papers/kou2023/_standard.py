@@ -14,6 +14,33 @@ from reluflow.solve import Save, solve
 
 LOG_END = 100 * float(np.log(10.0))  # flows go to t = 1e100
 ITERATIONS = 1_000_000
+# What `rf.falsify` searches for each check: leaky networks on nearly orthogonal data, ReLU ones on orthonormal data.
+_NETWORK = {
+    "width": [4, 8],
+    "init": "fixed_output",
+    "log_scale": [-12.0, -2.0],
+    "loss": "logistic",
+    "train": "first",
+    "slope": 0.5,
+    "rtol": 1e-10,
+    "log_t1": 100.0,
+}
+SPACE = {"kind": "nearly_orthogonal", "n": [2, 4], "kappa": 0.02, **_NETWORK}
+_RELU = {"slope": 0.0, "kappa": 0.0, "width": [4, 10]}
+SPACES: dict[str, dict] = {
+    "kou2023.lemma5_2": {"log_t1": None, "step": [0.01, 1.0]},
+    # Coefficients are unique unless data are linearly dependent.
+    "kou2023.lemma5_2 printed": {
+        **{"kind": "free", "n": 3, "dim": 2, "labels": "signs"},
+        **{**_NETWORK, "log_t1": None, "step": [0.01, 1.0]},
+    },
+    **{
+        f"kou2023.{name}": _RELU
+        for name in ("lemma5_5", "lemma5_8", "lemma_e2", "lemma_f1", "lemma_f2", "lemma_f3", "lemma_g1", "relu_rate")
+    },
+    **{f"kou2023.{name}": _RELU for name in ("switching", "theorem4_3")},
+    "kou2023.lemma_c3 printed": {"n": [2], "width": [4, 8], "dim": 12},
+}
 
 
 def problem(kappa: float, slope: float, n: int = 8, m: int = 10, beta: float = 0.05, seed: int = 0) -> Problem:

@@ -12,6 +12,17 @@ from reluflow.single import Problem, Run, Sphere, solve
 FLOWS = {"small": 0.1, "middle": 1.0, "large": 2.0}
 STEPS = {0: 0.05, 1: 0.02, 2: 0.01}
 
+# What `rf.falsify` searches for each check: depth, length, angle; for descent the step too.
+SPACE = {"kind": "single", "m": [0, 1, 2]}
+_DESCENT = {"step": "free"}
+SPACES: dict[str, dict] = {
+    "lee2023.theorem3_3": {"m": [0]},
+    "lee2023.theorem4_2": _DESCENT,
+    "lee2023.corollary4_3": _DESCENT,
+    "lee2023.theorem_a1": {"m": [0], **_DESCENT},
+    "lee2023.theorem_a3": {"m": [1], **_DESCENT},
+}
+
 
 @cache
 def flow(m: int, start: float, target: float = 1.0, phi: float = math.pi / 2) -> Run:

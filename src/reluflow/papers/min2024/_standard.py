@@ -17,6 +17,32 @@ EXPERIMENT = {
     "solve": {"log_t1": 15.0},
 }
 
+# What `rf.falsify` searches for each check: data separable by any mu, the scale below what the theorem admits.
+SPACE = {
+    "kind": "separable",
+    "n": [2, 3, 4],
+    "width": [2, 4],
+    "log_scale": "min2024",
+    "loss": "exponential",
+    "reduction": "sum",
+}
+SPACES: dict[str, dict] = {
+    "min2024.equation36": {"n": [4, 12], "width": 4},
+    "min2024.theorem1 printed": {"n": [1, 2, 3]},
+    # Early phases: any scale, in the loss that the text names.
+    "min2024.lemma1 printed": {"loss": "logistic"},
+    "min2024.lemma4 printed": {"loss": "logistic"},
+    "min2024.lemma10 printed": {"loss": "logistic"},
+}
+
+
+def admitted(problem, stage: str = "") -> float:
+    """The largest log eps that (28) admits, in either form."""
+    from reluflow.papers.min2024._constants import constants
+
+    both = [constants(problem, form) for form in ("corrected", "printed")]
+    return float(min(min(c.log_eps_a, c.log_eps_b) for c in both))
+
 
 @cache
 def data(name: str):

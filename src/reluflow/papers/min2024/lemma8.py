@@ -16,12 +16,14 @@ def check(data, zeta1: float | None = None, samples: int = 2000, seed: int = 0) 
     $\zeta_1 = \min_i \min(\cos^2(x_i, x_+), \cos^2(x_i, x_-))$, the largest such value; and $\zeta_1 \ge \xi = \mu^2$.
 
     The cap's point nearest to leaving through hyperplane i is known in closed form, $\cos\theta\,\hat x_\pm -
-    \sin\theta\,P u_i/|P u_i|$, so inclusion is exact; random points of the cap are tried too. Slack: d eps. The printed
-    reason, "x+ = -x-", is false in general; -x- in K is what is needed (E2). `zeta1` claims another value.
+    \sin\theta\,P u_i/|P u_i|$, so inclusion is exact; random points of the cap are tried too. Slack: d eps, over
+    $\sqrt{1-\zeta_1}$ where the cap's opening is computed from it. The printed reason, "x+ = -x-", is false in
+    general; -x- in K is what is needed (E2). `zeta1` claims another value.
     """
     geo = geometry(data)
     zeta = geo.zeta1 if zeta1 is None else float(zeta1)
     slack = rounding(data)
+    wide = slack / np.sqrt(max(1.0 - zeta, slack)) if geo.separable else slack
     claims = []
     for name, total, side in (("S+ around x+", geo.plus, 1.0), ("S- around x-", geo.minus, -1.0)):
         if not total.any() or not geo.separable:
@@ -29,8 +31,8 @@ def check(data, zeta1: float | None = None, samples: int = 2000, seed: int = 0) 
         centre = side * total / np.linalg.norm(total)  # in K for both sides
         least = _least(geo.u, centre, zeta)
         cap = _cap(centre, zeta, samples, seed)
-        claims.append(Claim(f"deepest excursion from {name}: least <u_i, z> in the cap", least, ">=", 0.0, slack))
-        claims.append(Claim("the same over random points of the cap", float((cap @ geo.u.T).min()), ">=", 0.0, slack))
+        claims.append(Claim(f"deepest excursion from {name}: least <u_i, z> in the cap", least, ">=", 0.0, wide))
+        claims.append(Claim("the same over random points of the cap", float((cap @ geo.u.T).min()), ">=", 0.0, wide))
     if geo.separable:
         wider = [_least(geo.u, s * t / np.linalg.norm(t), min(1.0, 1.001 * zeta)) for s, t in _sums(geo)]
         claims.append(Claim("a cap with 1.001 zeta_1 leaves its cone: least <u_i, z>", min(wider), "<", 0.0))
