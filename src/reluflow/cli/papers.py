@@ -68,8 +68,12 @@ def papers(context: typer.Context, json_: Json = False) -> None:
             table.add_column()
         for p in members:
             checks, figures = counts[p.name]
-            table.add_row(p.name, escape(p.title), f"{checks} checks", f"{figures} figures")
+            table.add_row(p.name, escape(p.title), _count(checks, "check"), _count(figures, "figure"))
         console.print(table)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + "s" * (number != 1)
 
 
 def cite(names: Names = None) -> None:
