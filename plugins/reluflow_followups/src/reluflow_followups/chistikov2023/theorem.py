@@ -28,7 +28,7 @@ def check(solution) -> rf.Report:
     labels = float(np.max(np.abs(data.y)))
     scale = float(np.exp(np.max(problem.init.log_scales[0])))
     balance = float(np.max(np.abs(rf.observe.balancedness(solution).values[0])))
-    spread = problem.init.m
+    spread = len(problem.init.a)
     at_rest = solution.outcome is rf.Outcome.STATIONARY
     missing = "" if at_rest else f"the run ends at t = {solution.t_end:.4g}, before it converges"
     return rf.Report(
