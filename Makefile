@@ -66,7 +66,7 @@ lock: ## recompile the pinned requirements (needs uv)
 
 clean: ## remove caches and built files
 	@rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build site
-	@find src tests benchmarks examples docs scripts -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src plugins tests benchmarks examples docs scripts -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## the same, and .venv
 	@rm -rf .venv
@@ -75,7 +75,7 @@ distclean: clean ## the same, and .venv
 	@scripts/env.sh core
 	@touch $@
 
-.venv/.project-stamp: pyproject.toml .venv/.core-stamp
+.venv/.project-stamp: pyproject.toml $(wildcard plugins/*/pyproject.toml) .venv/.core-stamp
 	@scripts/env.sh project
 	@touch $@
 

@@ -23,8 +23,9 @@ def write(docs: Path = DOCS) -> None:
     """All generated parts; files that would not change are left alone, so that Sphinx need not read them again."""
     out = docs / "_generated"
     out.mkdir(exist_ok=True)
-    for paper in PAPERS:
+    for paper in (*PAPERS, *others(docs)):
         _put(out / f"{paper}.md", paper_page(paper, docs))
+    _put(out / "references.md", references())
     _put(out / "more.md", tree(docs))
     _put(out / "citation.md", citation(docs.parent / "CITATION.cff"))
     _put(out / "api.txt", api())
@@ -81,6 +82,19 @@ def _words(value) -> str:
     return textwrap.indent(told or "", "    ")
 
 
+def others(docs: Path = DOCS) -> list[str]:
+    """Papers of other packages that have a page here."""
+    return sorted(p.stem for p in (docs / "papers").glob("*.md") if p.stem not in (*PAPERS, "index"))
+
+
+def references() -> str:
+    """BibTeX of every paper that is installed."""
+    import reluflow as rf
+
+    found = [rf.papers[name].reference for name in rf.papers]
+    return "\n".join(["```bibtex", "\n\n".join(text for text in found if text), "```", ""])
+
+
 def _put(path: Path, text: str) -> None:
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
@@ -91,6 +105,10 @@ def _put(path: Path, text: str) -> None:
 
 def paper_page(paper: str, docs: Path) -> str:
     """Results, figures and errata of one paper; links are relative to docs/papers."""
+    from reluflow.papers import _found
+
+    if paper not in _found.names():
+        return "The package of this paper is not installed here, so that its checks and figures are left out.\n"
     return "\n".join([*results(paper, docs), "", *figures(paper, docs), "", *errata(paper)]) + "\n"
 
 
@@ -103,21 +121,25 @@ def results(paper: str, docs: Path) -> list[str]:
     found = sorted(rf.checks(paper), key=lambda c: _figures._order(c.name.split(".")[1]))
     if not found:
         return []
+    count = f"{len(found)} checks" if len(found) > 1 else "One check"
+    judged = any(check.name in fared for check in found)
     lines = [
         "## Results",
         "",
-        f'{len(found)} checks. `rf.check("{found[0].name}", subject)` judges the first of them; '
-        f"`reluflow check {paper} RUN` all that fit a run. The last column counts verdicts on the standard runs and "
-        "leads to the claims with both sides.",
+        f'{count}. `rf.check("{found[0].name}", subject)` judges the first; '
+        f"`reluflow check {paper} RUN` all that fit a run."
+        + " The last column counts verdicts on the standard runs and leads to the claims with both sides."
+        * judged,
         "",
-        "| check | what it says | about | on the standard runs |",
-        "| --- | --- | --- | --- |",
+        "| check | what it says | about |" + " on the standard runs |" * judged,
+        "| --- | --- | --- |" + " --- |" * judged,
     ]
     for check in found:
         more = "".join(f" ({FORMS[f]})" for f in check.forms if f in FORMS)
         said = fared.get(check.name)
         last = f"[{said}](../verdicts.md#{anchor(check.name)})" if said else ""
-        lines.append(f"| `{check.name}` | {cell(statement(check.title))}{more} | {check.needs} | {last} |")
+        row = f"| `{check.name}` | {cell(statement(check.title))}{more} | {check.needs} |"
+        lines.append(row + f" {last} |" * judged)
     return lines
 
 

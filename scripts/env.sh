@@ -2,7 +2,7 @@
 # One step of setting up .venv, with uv when it is on PATH and Python's own venv and pip otherwise.
 #
 #     scripts/env.sh core | dev | extras     install requirements/<name>.txt, hashes checked
-#     scripts/env.sh project                 install this checkout, editable
+#     scripts/env.sh project                 install this checkout and the packages in plugins/, editable
 #     scripts/env.sh torch | chromium        install these if they can be had; status 1 if not, which make ignores
 set -eu
 cd "$(dirname "$0")/.."
@@ -73,8 +73,12 @@ extras)
     install --require-hashes -r requirements/extras.txt
     ;;
 project)
-    say "installing reluflow itself"
-    install --no-deps --no-build-isolation -e .
+    say "installing reluflow itself and the packages in plugins/"
+    set -- -e .
+    for pack in plugins/*/pyproject.toml; do
+        if [ -f "$pack" ]; then set -- "$@" -e "${pack%/pyproject.toml}"; fi
+    done
+    install --no-deps --no-build-isolation "$@"
     ;;
 torch)
     # Always pip: uv does not read pip's settings, where a machine may keep its own build of torch.

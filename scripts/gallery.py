@@ -83,6 +83,16 @@ def section(name: str, said: dict, folder: Path) -> list[str]:
     return [*lines, said["caption"], "", "```", said["command"], "```", "", *facts]
 
 
+def titled(paper: str) -> str:
+    """A paper's title; of a package that is not installed, as its page has it."""
+    from reluflow.papers import _figures, _found
+
+    page = HOME / paper / "README.md"
+    if paper in _found.names():
+        return _figures.paper(paper).title
+    return page.read_text().splitlines()[0].lstrip("# ") if page.exists() else paper
+
+
 def pages() -> None:
     """All pages, from what is kept."""
     from reluflow.papers import _figures
@@ -95,11 +105,15 @@ def pages() -> None:
         "`--quick` unless a command says `--full`.",
         "",
     ]
-    for name in _figures.papers():
+    ours = [name for name in _figures.papers() if _figures._found.distribution(name) == _figures._found.OURS]
+    others = sorted({path.parent.name for path in HOME.glob("*/facts.json")} - set(ours))
+    for name in [*ours, *others]:
         said = kept(name)
         if not said:
             continue
-        title = _figures.paper(name).title
+        title = titled(name)
+        if others and name == others[0]:
+            lines += ["# Papers of other packages", "", "Found by their entry points: [how](../extend/paper.md).", ""]
         page = [f"# {title}", "", "[All papers](../README.md)", ""]
         for figure, one in said.items():
             page += section(figure, one, HOME / name)

@@ -37,8 +37,14 @@ def part(paper: str, name: str):
         return None
 
 
-def title(paper: str) -> str:
-    return (importlib.import_module(f"reluflow.papers.{paper}").__doc__ or paper).strip().splitlines()[0].rstrip(".")
+def title(paper: str, gallery: Path | None = None) -> str:
+    """A paper's title; of a package that is not installed, as its page of the gallery has it."""
+    from reluflow.papers import _found
+
+    page = gallery / paper / "README.md" if gallery else None
+    if paper not in _found.names():
+        return page.read_text().splitlines()[0].lstrip("# ").rstrip(".") if page and page.exists() else paper
+    return " ".join((_found.module(paper).__doc__ or paper).strip().split("\n\n")[0].split()).rstrip(".")
 
 
 def cell(text: object) -> str:
@@ -89,7 +95,7 @@ def facts(gallery: Path) -> str:
         of_paper = Counter(f["verdict"] for one in said.values() for f in one["facts"])
         counts += of_paper
         figures += len(said)
-        body += ["", f"## {title(paper)}", "", f"{len(said)} figures, {_counted(of_paper)}.", ""]
+        body += ["", f"## {title(paper, gallery)}", "", f"{len(said)} figures, {_counted(of_paper)}.", ""]
         body += ["| figure | size | fact | found | | expected | verdict |", "|---|---|---|---:|---|---:|---|"]
         for name, one in said.items():
             link = f"[{name}](gallery/{paper}/README.md#{name})"

@@ -90,7 +90,7 @@ def test_a_violated_fact_is_exit_1(here, monkeypatch):
 
 def test_unknown_papers_figures_and_settings_are_one_sentence(here, capsys):
     for arguments, text in (
-        (("min24",), "is not a paper with figures"),
+        (("min24",), "is not a paper"),
         (("min2024/fig99",), "is not a figure of min2024"),
         (("min2024/fig21", "--set", "leve=1"), "did you mean `leave`"),
         (("min2024", "--set", "seed=1"), "needs one figure"),

@@ -9,10 +9,12 @@ needs a reason in `REASONS`. The table of all is `docs/mutants.md`, written by `
 import pytest
 
 import reluflow as rf
+from reluflow.papers import _found
 
 from .mutants import SUBJECT, reason, row
 
-CHECKS = [c.name for c in rf.checks() if c.needs in ("flow", "solution", "descent", "single")]
+OURS = [p for p in _found.names() if _found.distribution(p) == _found.OURS]
+CHECKS = [c.name for p in OURS for c in rf.checks(p) if c.needs in ("flow", "solution", "descent", "single")]
 # One check of each kind in the ordinary tests; all of them in the exhaustive ones.
 SOME = (
     "min2024.theorem1",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from reluflow.cli import bench, certify, check, data, demo, explore, falsify, reproduce, run, sweep
+from reluflow.cli import bench, certify, check, data, demo, explore, falsify, papers, reproduce, run, sweep
 
 ERROR = 2  # the command could not be carried out; 1 means that it was and a comparison failed
 
@@ -27,6 +27,7 @@ check.register(app)
 falsify.register(app)
 certify.register(app)
 reproduce.register(app)
+papers.register(app)
 sweep.register(app)
 data.register(app)
 bench.register(app)

@@ -15,6 +15,7 @@ What = Annotated[
     typer.Argument(metavar="PAPER[/FIG]", help="A paper or one of its figures; omit for a list.", show_default=False),
 ]
 All = Annotated[bool, typer.Option("--all", help="Every figure of every paper.")]
+List = Annotated[bool, typer.Option("--list", help="List the figures, of one paper or of all, by package.")]
 Jobs = Annotated[int, typer.Option("--jobs", metavar="N", help="Figures made in parallel; 0 for one per core.")]
 Quick = Annotated[bool, typer.Option("--quick/--full", help="Reduced or full problem size.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting (repeatable).")]
@@ -40,6 +41,7 @@ def register(app: typer.Typer) -> None:
 def reproduce(
     what: What = None,
     all_: All = False,
+    list_: List = False,
     quick: Quick = True,
     set_: Set = None,
     out: Out = Path("figures"),
@@ -55,8 +57,10 @@ def reproduce(
     if set_ and (what is None or "/" not in what):
         got = "--all" if all_ else f"the paper {what}" if what else "no figure"
         raise ValueError(f"`--set` needs one figure, got {got}: as in `reluflow reproduce {what or 'min2024'}/fig4`.")
-    if what is None and not all_:
-        return _list(json_)
+    if list_ or (what is None and not all_):
+        if what is not None and "/" in what:
+            raise ValueError(f"`--list` takes a paper or nothing, got the figure {what}: omit what follows the slash.")
+        return _list(json_, [what] if what else _figures.papers())
     size = "quick" if quick else "full"
     if what is not None and "/" in what:
         from reluflow.cli.run import changes
@@ -70,6 +74,8 @@ def reproduce(
             _show(made, settings=True)
     else:
         chosen = [f for p in ([what] if what else _figures.papers()) for f in _figures.paper(p).figures.values()]
+        if not chosen:
+            raise ValueError(f"The paper {what} has no figure: `reluflow check {what}` lists its checks.")
         done, worst = _several(chosen, size, out, fresh=fresh, film=film, jobs=jobs, quiet=json_)
     if json_:
         import json
@@ -213,18 +219,19 @@ def write_film(film, path: Path, dpi: int = 90) -> None:
 
 
 def _saved(figure, path: Path, size: str, changed: dict):
-    """Numbers saved by an earlier command with the same settings and the same source, complete and unchanged."""
+    """Numbers saved earlier with the same settings, source and version of the paper's package, complete and unchanged."""
     import json
 
-    from reluflow.papers import _figures
+    from reluflow.papers import _figures, _found
     from reluflow.store import is_whole, source
 
     if not path.exists() or not is_whole(path):
         return None
     ds = _figures.load_numbers(path)
     same = json.loads(ds.attrs["settings"]) == json.loads(json.dumps(figure.settings(size, **changed)))
-    made_by = json.loads(ds.attrs["versions"]).get("source")
-    mine = ds.attrs["format"] == _figures.FORMAT and made_by == source()["source"]
+    versions = json.loads(ds.attrs["versions"])
+    mine = ds.attrs["format"] == _figures.FORMAT and versions.get("source") == source()["source"]
+    mine = mine and _found.version(figure.paper).items() <= versions.items()
     return ds if same and mine else None
 
 
@@ -300,27 +307,45 @@ def _value(value) -> str:
     return value if isinstance(value, str) else show.number(float(value))
 
 
-def _list(json_: bool) -> None:
-    from rich.table import Table
+def _list(json_: bool, papers: list[str]) -> None:
+    from itertools import groupby
 
     from reluflow.cli import _show as show
     from reluflow.papers import _figures
 
-    found = [_figures.paper(p) for p in _figures.papers()]
+    found = [_figures.paper(p) for p in papers]
     if json_:
         import json
 
-        rows = [dict(figure=f"{p.name}/{f.name}", title=f.title) for p in found for f in p.figures.values()]
+        rows = [
+            dict(figure=f"{p.name}/{f.name}", title=f.title, package=p.package)
+            for p in found
+            for f in p.figures.values()
+        ]
         typer.echo(json.dumps(rows))
         return
     console = show.console()
-    for p in found:
-        console.print(f"[bold]{p.name}[/bold]  [dim]{p.title}[/dim]")
-        table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
-        table.add_column(no_wrap=True)
-        table.add_column()
-        for f in p.figures.values():
-            marks = [*(f"needs {r.upper()}" for r in f.requires), *(["animated"] if f.moves else [])]
-            table.add_row(f.name, f.title + (f" [dim]({', '.join(marks)})[/dim]" if marks else ""))
-        console.print(table)
-    console.print("\nOne: `reluflow reproduce PAPER/FIG`; a paper's: `reluflow reproduce PAPER`; all: `--all`.")
+    for package, members in groupby(found, key=lambda p: p.package):
+        console.print(f"[bold underline]{package}[/bold underline]")
+        for p in members:
+            _of_paper(console, p)
+        console.print()
+    console.print(
+        "One: `reluflow reproduce PAPER/FIG`; a paper's: `reluflow reproduce PAPER`; all: `--all`.\n"
+        "References: `reluflow papers cite PAPER`; a package of your own: `reluflow papers new NAME`."
+    )
+
+
+def _of_paper(console, paper) -> None:
+    """A paper's name and title, and a line for each figure."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    console.print(f"[bold]{paper.name}[/bold]  [dim]{escape(paper.title)}[/dim]")
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for f in paper.figures.values():
+        marks = [*(f"needs {r.upper()}" for r in f.requires), *(["animated"] if f.moves else [])]
+        table.add_row(f.name, escape(f.title) + (f" [dim]({', '.join(marks)})[/dim]" if marks else ""))
+    console.print(table)

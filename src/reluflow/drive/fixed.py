@@ -32,8 +32,8 @@ def driver(problem: Problem, method: Method, end: int | float) -> Driver:
         return FixedDescent(problem, method, int(end))
     if isinstance(method, SteppedFlow) and problem.decay > 0.0:
         raise ValueError(
-            f"`decay` must be 0 for the stepped flow with fixed weights, such as an output bias, got {problem.decay:g}: "
-            "use `rf.Descent`."
+            "`decay` must be 0 for the stepped flow with fixed weights, such as an output bias, got "
+            f"{problem.decay:g}: use `rf.Descent`."
         )
     if isinstance(method, SteppedFlow):
         return FixedStepped(problem, method.rtol, end)

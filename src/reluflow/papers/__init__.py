@@ -1,6 +1,8 @@
 """The papers: one folder each, one file per numbered result or figure.
 
-`rf.papers["boursier2022"].figures["fig4"]` is a figure: `.compute()`, `.facts(ds)`, `.draw(ds)`, `.caption(ds)`.
+`rf.papers["boursier2022"].figures["fig4"]` is a figure: `.compute()`, `.facts(ds)`, `.draw(ds)`, `.caption(ds)`;
+`rf.papers["boursier2022"].reference` is the paper in BibTeX. Files of figures call `reluflow.papers.solve`, which is
+`rf.solve` with progress shown to whoever waits for the figure.
 """
 
 import sys
@@ -9,6 +11,13 @@ from types import ModuleType
 
 class _Papers(ModuleType):
     """The package itself, read as a mapping from papers' names to their figures."""
+
+    def __getattr__(self, name):
+        if name != "solve":
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        from reluflow.papers._figures import solve
+
+        return solve
 
     def __getitem__(self, name):
         from reluflow.papers import _figures

@@ -6,8 +6,8 @@ numbers alone, `caption(ds)` -> text; it may have `animate(ds)` and REQUIRES = (
 add one. Figures of no paper are in `papers/extra`, under names that say what they show. A file is a figure when its
 module defines `compute` and `draw`; it is parsed and not run, so that listing imports nothing.
 
-A figure's `compute` calls `solve` of this file rather than `rf.solve`: the same, but shown as progress where a person
-is waiting.
+A figure's `compute` calls `solve` of this file (`reluflow.papers.solve` for packages of others) rather than `rf.solve`:
+the same, but shown as progress where a person is waiting.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import json
 import os
 import re
 import shutil
+import textwrap
 from collections.abc import Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -39,8 +40,13 @@ _watch: ContextVar = ContextVar("watch", default=None)
 
 
 def papers() -> list[str]:
-    """Names of the papers that have figures, and `extra` last."""
-    return sorted((name for name in _found.names() if names(name)), key=lambda name: (name == "extra", name))
+    """Names of the papers that have figures: ours, `extra` last, then those of other distributions, one by one."""
+    return sorted((name for name in _found.names() if names(name)), key=_place)
+
+
+def _place(paper: str) -> tuple:
+    package = _found.distribution(paper)
+    return package != _found.OURS, package, paper == "extra", paper
 
 
 @cache
@@ -70,16 +76,16 @@ def _order(name: str) -> list:
 
 
 def paper(name: str) -> Paper:
-    known = papers()
+    known = _found.names()
     if name not in known:
         from reluflow._schema import near
 
-        raise KeyError(f'"{name}" is not a paper with figures: {near(name, known)}')
+        raise KeyError(f'"{name}" is not a paper: {near(name, known)}')
     return Paper(name)
 
 
 class Paper:
-    """One paper's `title` and `figures`."""
+    """One paper's `title`, `reference`, `package` and `figures`."""
 
     def __init__(self, name: str):
         self.name, self.figures = name, Figures(name)
@@ -87,6 +93,16 @@ class Paper:
     @property
     def title(self) -> str:
         return _opening(_found.module(self.name)) or self.name
+
+    @property
+    def reference(self) -> str:
+        """The paper in BibTeX: `REFERENCE` of its package; empty where it has none."""
+        return textwrap.dedent(getattr(_found.module(self.name), "REFERENCE", "")).strip()
+
+    @property
+    def package(self) -> str:
+        """Name of the distribution that it comes with."""
+        return _found.distribution(self.name)
 
     def __repr__(self) -> str:
         return "\n".join([self.title, *(f"  {figure}" for figure in self.figures.values())])
@@ -170,7 +186,7 @@ class Figure:
             "figure": f"{self.paper}/{self.name}",
             "size": size,
             "settings": json.dumps(chosen),
-            "versions": json.dumps(versions()),
+            "versions": json.dumps(versions() | _found.version(self.paper)),
         }
         return ds
 

@@ -19,12 +19,29 @@ from types import ModuleType
 
 GROUP = "reluflow.papers"
 HERE = Path(__file__).parent
+OURS = "reluflow"
 
 
 def names() -> list[str]:
     """Names of all papers: ours in alphabetical order, then those of other distributions."""
     ours = sorted(p.name for p in HERE.iterdir() if _ours(p.name))
     return ours + sorted({point.name for point in _announced()} - set(ours))
+
+
+def distribution(paper: str) -> str:
+    """Name of the distribution that a paper comes with."""
+    return OURS if _ours(paper) else _package(paper)[1]
+
+
+def version(paper: str) -> dict[str, str]:
+    """That distribution with its version; nothing for ours, whose version is the program's."""
+    by = distribution(paper)
+    if by == OURS:
+        return {}
+    try:
+        return {by: importlib.metadata.version(by)}
+    except importlib.metadata.PackageNotFoundError:
+        return {by: "unknown"}
 
 
 def folder(paper: str) -> Path:
