@@ -219,7 +219,7 @@ def write_film(film, path: Path, dpi: int = 90) -> None:
 
 
 def _saved(figure, path: Path, size: str, changed: dict):
-    """Numbers saved earlier with the same settings, source and version of the paper's package, complete and unchanged."""
+    """Numbers saved earlier with the same settings, source and version of the paper's package, and unchanged."""
     import json
 
     from reluflow.papers import _figures, _found
