@@ -152,3 +152,14 @@ def test_a_split_that_leaves_a_side_empty_is_refused():
         rfd.two_points().split(0.8)
     with pytest.raises(ValueError, match=r"`fraction` must be in \(0, 1\), got 1.0: the training share, try 0.8\."):
         rfd.five_points().split(1.0)
+
+
+def test_label_noise_flips_the_share_asked_for_and_adds_what_it_says():
+    data = rfd.random_points(n=200, d=2, labels="signs")
+    noisy = data.noisy(flip=0.1, seed=3)
+    assert np.sum(noisy.y != data.y) == 20 and np.array_equal(np.abs(noisy.y), np.ones(200))
+    assert np.array_equal(noisy.x, data.x) and noisy == data.noisy(flip=0.1, seed=3) != data.noisy(flip=0.1, seed=4)
+    spread = data.noisy(std=0.5).y - data.y
+    assert abs(np.std(spread) - 0.5) < 0.1 and data.noisy() == data
+    with pytest.raises(ValueError, match="`flip` must be in "):
+        data.noisy(flip=1.5)

@@ -70,6 +70,13 @@ class Data:
 
         return transform.flipped(self)
 
+    def noisy(self, flip: float = 0.0, std: float = 0.0, seed: int = 0) -> Data:
+        """Label noise: a random share `flip` of the labels (rounded to a number of rows) times -1, and Gaussian noise
+        of standard deviation `std` added to all."""
+        from reluflow.data import transform
+
+        return transform.noisy(self, flip, std, seed)
+
     def merged(self, angle: float) -> Data:
         """Rows within `angle` (radians) of each other replaced by their mean row with their mean label.
 

@@ -47,6 +47,16 @@ def flipped(data: Data) -> Data:
     return Data(data.x, 0.0 - data.y, name=_named(data, "flipped"))
 
 
+def noisy(data: Data, flip: float, std: float, seed: int) -> Data:
+    flip = number("flip", flip, rule="in [0, 1]", ok=lambda v: 0.0 <= v <= 1.0, hint="0.1 is one label in ten")
+    std = number("std", std, rule=">= 0 and finite", ok=lambda v: 0.0 <= v < np.inf, hint="0.1 is a tenth")
+    rng = np.random.default_rng([whole("seed", seed, least=0, hint="any non-negative seed"), 1])
+    y = np.array(data.y)
+    turned = rng.permutation(data.n)[: round(flip * data.n)]
+    y[turned] = -y[turned]
+    return Data(data.x, y + std * rng.normal(size=data.n), name=_named(data, "noisy"))
+
+
 def merged(data: Data, angle: float) -> Data:
     angle = number(
         "angle", angle, rule="in [0, pi/2)", ok=lambda v: 0.0 <= v < np.pi / 2, hint="radians; 1e-3 merges near copies"
