@@ -26,7 +26,8 @@ def check(solution) -> rf.Report:
     log_t = solution.log_t[-1] * np.array([0.5, 1.0])
     largest = rf.bias.max_margin(data, activation=problem.activation)
     margin = rf.observe.normalised_margin(solution, log_t=log_t).values
-    w, a = solution.end.w[0], solution.end.a[0]
+    scale = np.exp(solution.end.log_scale[0] - np.max(solution.end.log_scale[0]))
+    w, a = scale[:, None] * solution.end.w[0], scale * solution.end.a[0]
     b = linear_part(w, a, slope)
     share = _rms(rest(w, a, data.x, slope)) / _rms(data.x @ b + rest(w, a, data.x, slope))
     cos = float(b @ hard_margin(data) / np.linalg.norm(b)) if largest.linear else np.nan
