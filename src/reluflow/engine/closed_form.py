@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.engine._jit import inner
-from reluflow.engine.descent import LOG2, RESTING, bit, note_bits, note_signs
+from reluflow.engine.descent import LOG2, RESTING, UNSEEN, bit, note_bits, note_signs
 from reluflow.engine.loss import tailed
 
 SMALL = 1e-14  # an output, relative to what the forces feel, at which a jump ends
@@ -162,6 +162,14 @@ def fade(task):
 
 
 @inner
+def unseen_at(task, st, j, rate, own, now):
+    """The iteration by which a neuron that shrinks by e^rate an iteration is too small to be seen: there a run may be
+    at rest, which plain iterations find. NEVER if it grows, or is that small already."""
+    left = 2.0 * (st.c0[j] + st.exponent[j] * LOG2) + np.log(own) - np.log(UNSEEN)
+    return now + 1 + int(0.5 * left / -rate) if rate < 0.0 and left > 0.0 else NEVER
+
+
+@inner
 def settle(task, st, jump, j, now):
     """The closed form of neuron j from iteration `now` on, its next event, and when it becomes large."""
     n, d = task.x.shape
@@ -189,6 +197,8 @@ def settle(task, st, jump, j, now):
     moved = st.b[j] * st.b[j] + (0.0 if task.first == 1 else p * p)
     own = norm2 if task.first == 1 else norm2 + st.b[j] * st.b[j]
     if pull <= 1.8e-15 * size or task.step * pull * np.sqrt(moved) <= RESTING * np.sqrt(own):
+        if task.decay > 0.0:
+            jump.exit[j] = unseen_at(task, st, j, fade(task), own, now)
         return
     if task.decay > 0.0:
         change = (pull * p - task.decay * st.b[j]) ** 2
@@ -217,6 +227,8 @@ def settle(task, st, jump, j, now):
         far = (0.5 * (top + 2.0 * LOG2) - c - np.log(abs(plus))) / grow if plus != 0.0 else np.inf
     if far < 4e18:
         jump.exit[j] = now + max(1, int(far))
+    elif task.decay > 0.0:
+        jump.exit[j] = unseen_at(task, st, j, grow + fade(task), own, now)
     next_event(task, st, jump, j, Line(task.first, p, speed, plus, minus, grow, shrink))
 
 

@@ -255,10 +255,12 @@ def arrive(task, st, run, work, leap):
 def begin_jump(task, st, run, work, jump):
     """Begins a jump where the forces are constant; True when leaps may be possible instead.
 
-    With decay and the first layer alone there are no jumps.
+    With decay and the first layer alone there are no jumps, and a run at rest is left to plain iterations.
     """
     if task.decay > 0.0 and task.first == 1:
         return True
+    if task.decay > 0.0 and kd.resting(task, st, work.D):
+        return False
     below = EARLY * SMALL * felt(task, work.g) / task.reach
     rest = resting_large(task, st, work.D, below)
     if rest == SMALL_ONES:
