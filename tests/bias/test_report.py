@@ -40,8 +40,8 @@ def test_the_report_is_plain_json_and_a_figure_of_four_panels(five):
 def test_the_weak_duality_claim_notices_a_norm_that_is_too_small(five):
     from reluflow.bias.report import _claims
 
-    honest = _claims(five.sol, five.squared_norm, five.min_norm, None)
-    cheated = _claims(five.sol, 0.9 * five.squared_norm, five.min_norm, None)
+    honest = _claims(five.sol, five.squared_norm, five.min_norm, None, None)
+    cheated = _claims(five.sol, 0.9 * five.squared_norm, five.min_norm, None, None)
     assert [c.verdict for c in honest] == ["holds"]
     assert [c.verdict for c in cheated] == ["violated"]
 
