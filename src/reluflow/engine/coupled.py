@@ -452,6 +452,9 @@ def propose(problem, state, run, scratch):
     if problem.decay > 0.0:
         h = min(h, 1.0 / problem.decay)
     step.longest = STABLE / rate if rate > 0.0 else np.inf
+    if not h < np.inf:
+        # A stretch of `windows` that came to nothing, in a run without end: no step is known yet.
+        h = min(step.longest, 1.0)
     step.implicit, step.grow, step.loss = 0, 1.0, 0.0
     if run.patience > 0:
         run.patience -= 1
