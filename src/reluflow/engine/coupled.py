@@ -668,18 +668,18 @@ def longest_stretch(problem, state, run, work, rate):
 
 @inner
 def many_events(problem, state, run, scratch):
-    """Whether stretches cost less from here on; counts events and steps."""
+    """Whether stretches cost less from here on, and how long the first may be; counts events and steps."""
     run.since_steps += 1
     if run.since_steps < COUNTED:
-        return False
+        return False, 0.0
     passed, events = run.clock - run.since_clock, run.n_events - run.since_events
     count_anew(run)
     if passed <= 0.0:
-        return False
+        return False, 0.0
     run.G = velocity(problem, state, state.y, run.clock, scratch.tmp, scratch.work)
     rate = STABLE / scratch.step.longest
     length, _ = longest_stretch(problem, state, run, scratch.work, rate)
-    return events / passed * length > MANY
+    return events / passed * length > MANY, length
 
 
 @entry
@@ -720,9 +720,11 @@ def burst(problem, state, run, scratch, budget, frames, checkpoints):
                 return status
         else:
             accept(problem, state, run, scratch)
-        switch = run.free == 1 and run.regime == COUPLED and many_events(problem, state, run, scratch)
+        switch, length = False, 0.0
+        if run.free == 1 and run.regime == COUPLED:
+            switch, length = many_events(problem, state, run, scratch)
         if switch:
-            run.regime, run.step = WINDOWS, np.inf
+            run.regime, run.step = WINDOWS, length
         write_checkpoint(state, run, checkpoints)
         if switch:
             return SWITCH
