@@ -318,35 +318,59 @@ class Machine:
         return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
 
     def _frames_in_windows(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same where stretches have no inside to look into: one run for each, all from the present state."""
-        start = self.run.clock, -self.run.step, self.st.y.copy(), self.st.code.reshape(-1).copy()
-        end = self.run.end
+        """The same in stretches, which have no inside to look into: a shorter one, from the start of the stretch, leads
+        to each frame."""
         self.run.stride = 2**60
-        y, code = np.empty((len(wanted), self.size)), np.empty((len(wanted), self.m * self.big), np.int8)
-        for k, clock in enumerate(wanted):
-            self.restore(*start)
-            self.run.end = clock
-            status = layout.RUNNING
-            while status in (layout.RUNNING, layout.FLUSH, layout.QUIET, layout.PAUSED):
-                status = self.burst(8)
-                if status == layout.PAUSED:
-                    continue
-                self.run.log_used = self.run.checkpoints_used = 0
-                if status == layout.QUIET:
-                    t1 = self.horizon()
-                    self.jump_to(t1)
-                    if t1 <= self.span.t0:
-                        self.run.wait = 50
-            y[k], code[k] = self.st.y, self.st.code.reshape(-1)
+        self.run.next_frame = 0
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        while self.run.next_frame < len(wanted):
+            start, wait = self._kept(), int(self.run.wait)
+            status = self._one_stretch()
+            if status == layout.QUIET:
+                found += self._frames_in_jump(wanted)
+                continue
+            after, wait_after = self._kept(), int(self.run.wait)
+            over = status not in (layout.RUNNING, layout.FLUSH)
+            while self.run.next_frame < len(wanted) and (over or wanted[self.run.next_frame] < after[0]):
+                if wanted[self.run.next_frame] < after[0]:
+                    found.append(self._clipped(start, wait, wanted[self.run.next_frame]))
+                else:
+                    found.append((after[2][None].copy(), after[3][None].astype(np.int8)))
+                self.run.next_frame += 1
+            # Always, so that what follows does not depend on which frames were wanted.
+            self.restore(*after)
+            self.run.wait = wait_after
+        return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
+
+    def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:
+        """The present state as `restore` takes it."""
+        resume = self.run.step if self.run.regime == layout.COUPLED else -self.run.step
+        return self.run.clock, resume, self.st.y.copy(), self.st.code.reshape(-1).copy()
+
+    def _one_stretch(self) -> int:
+        """One stretch, or step, from here; a status of `layout`."""
+        status = layout.PAUSED
+        while status == layout.PAUSED:
+            status = self.burst(1)
+        self.run.log_used = self.run.checkpoints_used = 0
+        return status
+
+    def _clipped(self, start: tuple, wait: int, clock: float) -> tuple[np.ndarray, np.ndarray]:
+        """The state at `clock`, inside the stretch from `start`."""
+        self.restore(*start)
+        end, self.run.end, self.run.wait = self.run.end, clock, wait
+        status = layout.RUNNING
+        while status in (layout.RUNNING, layout.FLUSH):
+            status = self._one_stretch()
         self.run.end = end
-        return y, code
+        return self.st.y[None].copy(), self.st.code.reshape(1, -1).astype(np.int8)
 
     def _frames_in_jump(self, wanted: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """The wanted frames inside the jump that starts now, and the jump itself."""
         t1 = self.horizon()
         clock_end = np.log1p(t1) if self.tailed else t1
         found = []
-        start = self.run.clock, self.run.step, self.st.y.copy(), self.st.code.reshape(-1).copy()
+        start = self._kept()
         first = int(self.run.next_frame)
         for k in range(first, len(wanted)):
             if wanted[k] >= clock_end:
