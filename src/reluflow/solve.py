@@ -58,7 +58,9 @@ def solve(
         with _progress.shown(progress, _progress.of_run) as tell:
             run = loop.run(driver_for(problem, method, end), save, limits, tell, stop)
         sol = recorded(problem, method, run, save.times)
-    sol.call = {"t1": t1, "log_t1": log_t1, "save": asdict(save), "limits": asdict(limits)}
+    # The explorer's limits are not records: reading them asks whether the run is still wanted.
+    bounds = asdict(limits) if isinstance(limits, Limits) else {"steps": limits.steps, "events": limits.events}
+    sol.call = {"t1": t1, "log_t1": log_t1, "save": asdict(save), "limits": bounds}
     outcome = run.outcome
     # A request to stop that came too late to cut the run short still counts.
     if stop.count > (outcome is Outcome.INTERRUPTED) or (outcome is Outcome.INTERRUPTED and _whole_runs.get()):

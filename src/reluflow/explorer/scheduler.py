@@ -49,6 +49,7 @@ class CancellableLimits:
         import reluflow as rf
 
         self.ticket, self.steps, self.events = ticket, steps, rf.Limits().events
+        self.threads = 1
 
     @property
     def seconds(self) -> float:
