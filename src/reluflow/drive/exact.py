@@ -208,8 +208,7 @@ class Machine:
             self.st.y[None].copy(),
             self.st.code.reshape(1, -1).astype(np.int8),
         )
-        resume = self.run.step if self.run.regime == layout.COUPLED else -self.run.step
-        tape.keep(now, np.array([resume]), self._thinned, last)
+        tape.keep(now, np.array([self._resume]), self._thinned, last)
 
     def _thinned(self, newest_dropped: bool, newest: float) -> None:
         # Ticks since the newest go on counting: where a burst ended, which is a matter of wall time, must not show.
@@ -342,10 +341,14 @@ class Machine:
             self.run.wait = wait_after
         return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
 
+    @property
+    def _resume(self) -> float:
+        """The length of the next step, with a sign that tells the regime: negative for stretches."""
+        return self.run.step if self.run.regime == layout.COUPLED else -self.run.step
+
     def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:
         """The present state as `restore` takes it."""
-        resume = self.run.step if self.run.regime == layout.COUPLED else -self.run.step
-        return self.run.clock, resume, self.st.y.copy(), self.st.code.reshape(-1).copy()
+        return self.run.clock, self._resume, self.st.y.copy(), self.st.code.reshape(-1).copy()
 
     def _one_stretch(self) -> int:
         """One stretch, or step, from here; a status of `layout`."""
