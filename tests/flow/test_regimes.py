@@ -85,6 +85,17 @@ def test_threads_change_no_bit(count, monkeypatch):
     same(one, rf.solve(problem, rf.Flow(1e-6), t1=60.0, limits=rf.Limits(threads=count)))
 
 
+def test_shares_of_one_block_pause_after_each_and_any_moment_has_the_same_bits(monkeypatch):
+    monkeypatch.setattr(exact, "PAYS", 0)
+    one = rf.solve(medium(), rf.Flow(1e-6), t1=60.0)
+    monkeypatch.setattr(threads, "PAUSE", 0)
+    two = rf.solve(medium(), rf.Flow(1e-6), t1=60.0, limits=rf.Limits(threads=2))
+    same(one, two)
+    t = [0.3, 7.1, 33.0]
+    for now, then in zip(one.at(t), two.at(t), strict=True):
+        np.testing.assert_array_equal(now.w, then.w)
+
+
 def test_threads_are_asked_for_by_argument_or_environment(monkeypatch):
     monkeypatch.delenv("RELUFLOW_THREADS", raising=False)
     assert threads.threads_wanted(None) == 1

@@ -11,7 +11,7 @@ import sys
 from multiprocessing import parent_process
 from pathlib import Path
 
-PARTS = ("burst", "rare", "windows", "descent")
+PARTS = ("burst", "rare", "windows", "shares", "descent")
 
 _running: dict[str, subprocess.Popen] = {}
 
@@ -53,7 +53,9 @@ def _missing(part: str) -> bool:
 def _kernel(part: str):
     from reluflow.engine import coupled, rare, windows
 
-    return {"burst": coupled.burst, "rare": rare.handle, "windows": windows.advance}[part]
+    return {"burst": coupled.burst, "rare": rare.handle, "windows": windows.advance, "shares": windows.trace_blocks}[
+        part
+    ]
 
 
 def compile_here(part: str) -> None:
@@ -61,7 +63,7 @@ def compile_here(part: str) -> None:
     import numpy as np
 
     import reluflow as rf
-    from reluflow.drive import descent, exact, loop
+    from reluflow.drive import descent, exact, loop, threads
     from reluflow.engine import rare, windows
 
     small = rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2))
@@ -70,11 +72,14 @@ def compile_here(part: str) -> None:
         for driver in (descent.Machine(small, rf.Descent(step=1e-2, **way), 100) for way in ways):
             loop.run(driver, rf.Save(), rf.Limits(), None, loop.Stops())
         return
-    machine = exact.Machine(small, 1e-6, 1.0, regime="windows" if part == "windows" else "coupled")
+    machine = exact.Machine(small, 1e-6, 1.0, regime="windows" if part in ("windows", "shares") else "coupled")
     machine.mode = None  # this part alone: the others are compiled beside it
     machine.run.step = np.finfo(float).tiny
     if part == "windows":
         machine._advance(windows.Limits(0, 0))
+    elif part == "shares":
+        kept = threads.room(0, machine.big)
+        windows.trace_blocks(machine.pk, machine.st, machine.run, machine.work, machine.window, 0, 0, kept)
     elif part == "burst":
         machine.burst(0)
     else:

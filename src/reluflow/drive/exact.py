@@ -14,7 +14,7 @@ from reluflow.drive import compile
 from reluflow.drive.estimate import announce
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
-from reluflow.drive.threads import PAYS, Team, threads_wanted
+from reluflow.drive.threads import PAUSE, PAYS, Team, threads_wanted
 from reluflow.engine import coupled, implicit, layout, rare, windows
 from reluflow.engine.pack import Coordinates, Units, pack, units_of
 from reluflow.engine.tracer import Window
@@ -29,7 +29,6 @@ ACTIVE = 1e-13
 PASSIVE = 1e-10
 DRIFT = 1e-9  # change of the outputs that resting neurons may make during one jump
 WAYPOINTS = 24  # frames kept inside a jump
-PAUSE = 100_000_000  # operations after which a stretch pauses, for progress and requests to stop
 EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 SMALL = 400  # neurons times surfaces: below, a step of all costs less than a stretch, and `windows` is not compiled
 LARGE = 1_000  # the same: above, a run begins with stretches
@@ -94,6 +93,7 @@ class Machine:
         self.span = layout.record(layout.SPAN)
         self._window: Window | None = None
         self.cost = self.big * (12 * self.r + 100)  # of tracing one neuron, in operations
+        self.in_shares = self.m * self.cost >= PAYS  # traced by a `Team`, of one thread or more
         self.threads = 1
         regime = REGIME if regime is None else regime
         if problem.train == "both":
@@ -118,7 +118,7 @@ class Machine:
 
     @cached_property
     def team(self) -> Team:
-        return Team(self.threads, self.work, self.window)
+        return Team(self.threads, self.cost, self.work, self.window)
 
     @property
     def window(self) -> Window:
@@ -131,8 +131,11 @@ class Machine:
     def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
         """The state at t = 0, bits resolved, is the first checkpoint."""
         announce(self.m, self.big, self.r)
-        compile.beside("burst", *["windows"] * int(self.run.regime == layout.WINDOWS))
-        self.threads = threads_wanted(limits.threads) if self.m * self.cost >= PAYS else 1
+        if self.run.regime == layout.WINDOWS:
+            compile.beside("burst", "windows", *["shares"] * self.in_shares)
+        else:
+            compile.beside("burst")
+        self.threads = threads_wanted(limits.threads) if self.in_shares else 1
         status = self.burst(0)
         self._add_now(tape)
         return self._recorded(status, tape)
@@ -475,10 +478,11 @@ class Machine:
             self._rare(rare.AT_ORIGIN)
 
     def _windows(self, budget: int) -> int:
-        if self.threads == 1:
+        if not self.in_shares:
             return self._advance(windows.Limits(budget, max(windows.BLOCK, PAUSE // self.cost)))
         status = self._advance(windows.Limits(budget, -1))
         if status == layout.PAUSED:
+            compile.ready("shares")
             self.team.trace(self.pk, self.st, self.run, self.work, self.window)
         return status
 

@@ -1,4 +1,8 @@
-"""The neurons of a stretch traced by several threads: the same blocks, added in the same order, so the same bits."""
+"""The neurons of a large stretch traced by one or more threads: the same blocks, added in the same order.
+
+The number of threads changes no bit, because it changes no code: from a size on, which does not depend on it, one
+thread too goes this way. Two compiled copies of one loop may round differently.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,8 @@ from reluflow.engine.tracer import BAD, STRETCH, Single, Sums, Window
 from reluflow.engine.windows import BLOCK
 
 PAYS = 8_000_000  # operations of one sweep, below which handing them to threads takes longer than it saves
-TURNS = 3  # shares of a sweep that each thread takes, one after another: neurons do not cost the same
+PAUSE = 100_000_000  # operations after which a stretch pauses, for progress and requests to stop
+TURNS = 3  # shares that each thread takes between two pauses: neurons do not cost the same
 
 
 class Place(NamedTuple):
@@ -45,15 +50,17 @@ class Traced(NamedTuple):
 
 
 class Team:
-    """Threads that share the neurons of a sweep."""
+    """Threads that share the neurons of a sweep. `cost`: operations it takes to trace one neuron."""
 
-    def __init__(self, threads: int, work: layout.Work, window: Window):
+    def __init__(self, threads: int, cost: int, work: layout.Work, window: Window):
         m, S = work.u.shape
         r, n = work.pull.shape[1], work.f.size
-        self.pool = ThreadPoolExecutor(threads)
+        self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self.turns = TURNS * threads
         blocks = -(-m // BLOCK)
-        each = BLOCK * -(-blocks // min(blocks, TURNS * threads))
+        each = BLOCK * max(1, min(-(-blocks // self.turns), PAUSE // (TURNS * cost * BLOCK)))
         self.shares = [Share(k, min(m, k + each), room(min(m, k + each) - k, S)) for k in range(0, m, each)]
+        self.found: list[Traced | None] = []
         self.places = []
         for _ in range(threads):
             own = layout.new_work(m, r, S, n)._replace(log=np.empty((4 * each * (S + 2), 5)), noise=work.noise)
@@ -63,22 +70,32 @@ class Team:
             self.places.append(Place(run, stretch, own, place))
 
     def trace(self, problem: object, state: layout.State, run: np.record, work: layout.Work, window: Window) -> None:
-        """All neurons of the present sweep; what they add goes where one thread would put it."""
-        found: list[Traced | None] = [None] * len(self.shares)
-        turn = itertools.count()
+        """The next neurons of the present sweep, some shares of them; after the last, what all of them add goes where
+        it belongs."""
+        if window.stretch.next == 0:  # a new sweep; one that was left may have been half done
+            self.found = []
+        begun = len(self.found)
+        last = min(len(self.shares), begun + self.turns)
+        turn = itertools.count(begun)
+        self.found += [None] * (last - begun)
 
         def serve(place: Place) -> None:
-            while (k := next(turn)) < len(self.shares):
-                first, last, sums = self.shares[k]
+            while (k := next(turn)) < last:
+                share = self.shares[k]
                 place.run[0], place.stretch[0] = run, window.stretch
                 own = place.run[0]
                 own.log_used = 0
-                status = windows.trace_blocks(problem, state, own, place.work, place.window, first, last, sums)
-                found[k] = Traced(status, place.run.copy()[0], place.work.log[: own.log_used].copy(), sums)
+                status = windows.trace_blocks(problem, state, own, place.work, place.window, *share)
+                log = place.work.log[: own.log_used].copy()
+                self.found[k] = Traced(status, place.run.copy()[0], log, share.sums)
 
-        list(self.pool.map(serve, self.places))
-        join([share for share in found if share is not None], run, work, window)
-        window.stretch.next = len(state.sign)
+        if self.pool is None:
+            serve(self.places[0])
+        else:
+            list(self.pool.map(serve, self.places))
+        window.stretch.next = self.shares[last - 1].last
+        if last == len(self.shares):
+            join([share for share in self.found if share is not None], run, work, window)
 
 
 def room(neurons: int, S: int) -> Sums:
