@@ -290,6 +290,8 @@ class Frozen:
         for j in self.small:
             found = self.trace(int(j), limit)
             self.traced.append(found)
+            # What growing changes of large neurons do to followers of small ones is not followed during a jump.
+            self.undetermined |= self.modes is not None and len(self.rows_of(int(j)).log) > 1
             limit = min(limit, found.large_at)
         return limit
 

@@ -48,7 +48,10 @@ class Machine:
         self.rows = self.st.sign.size
         self.size = self.st.y.size
         self.run = record(RUN)
-        self.run.end, self.run.rtol, self.run.rest, self.run.nearest = end, rtol, rest, 1.0
+        self.run.end, self.run.rest, self.run.nearest = end, rest, 1.0
+        # From a tiny start a neuron aligns to 1e-7, and what is left across its direction decides what it learns next:
+        # an error relative to the neuron is 1e7 times that relative to what is left. Hence two digits more.
+        self.run.rtol = rtol if self.rows == self.m else max(1e-2 * rtol, min(rtol, 1e-12))
         self.run.stride = 1
         self.run.passive = 0.5 * np.log(PASSIVE)
         self.tailed = problem.endless
@@ -123,7 +126,8 @@ class Machine:
             "jumps": self.jumps,
             "jump_events": int(run.n_jump_events),
             "neglected": self.neglected,
-            "undetermined": self.undetermined,
+            # Jumps and followers after which the run depends on what rounding has lost.
+            "undetermined": self.undetermined + int(run.nearest == 0.0 and run.nearest_surface < 0),
         }
         place = (float(run.nearest_clock), int(run.nearest_neuron), int(run.nearest_surface))
         nearest = float(run.nearest)

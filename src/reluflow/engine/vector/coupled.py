@@ -25,12 +25,13 @@ from reluflow.engine.layout import (
 from reluflow.engine.locate import along_normal, between, first_crossing, may_release, suspects
 from reluflow.engine.tableau import STAGES
 from reluflow.engine.vector.events import at_event, followers_meet, hush
-from reluflow.engine.vector.explicit import dense, error, rescale, settle, square_norm, stages, stretch
-from reluflow.engine.vector.field import SQUARE, clock_shift, noise, per_surface, pulls, stiffness, velocity
+from reluflow.engine.vector.explicit import add_follower, dense, error, rescale, settle, square_norm, stages, stretch
+from reluflow.engine.vector.field import SEEN, SQUARE, clock_shift, noise, per_surface, pulls, stiffness, velocity
 from reluflow.engine.vector.layout import heads
 from reluflow.engine.vector.locate import first_release, released_before
 from reluflow.engine.vector.surfaces import margins
 
+LOG_EPS = -36.0
 MERGE = -16.0  # log of a follower's size over its neuron's, above which it is added to the neuron
 
 # Reasons to stop ------------------------------------------------------------------------------------------------------
@@ -358,30 +359,40 @@ def locate(problem, state, run, scratch):
 
 
 @inner
-def merge(problem, state):
-    """Adds followers that have come near to their neuron's size to it."""
-    rescale(problem, state)
+def small_ones_followed(problem, state):
+    """Whether a neuron too small to be seen has a follower."""
+    _, c = weights(state.y, state.sign.size)
+    for p in range(problem.m, state.sign.size):
+        j = state.lead[p]
+        if j >= 0 and state.dead[j] == 0 and c[j] <= SEEN:
+            return True
+    return False
+
+
+@inner
+def merge(problem, state, run, scratch):
+    """Adds followers that have come near to their neuron's size to it.
+
+    What follows counts as not determined where the neuron's own rounding may have grown to 100 rtol of the follower
+    (run.rtol is rtol/100 where there are followers); and where the neuron is large while small ones have followers,
+    since what its follower did to theirs through the drive is left out.
+    """
+    rescale(problem, state, run, scratch)
     rows = state.sign.size
     r, k = problem.e.shape[1], problem.k
-    b_all = heads(state.y, rows, k)
     _, c = weights(state.y, rows)
     for p in range(problem.m, rows):
         j = state.lead[p]
         if j < 0 or (state.dead[j] == 0 and c[p] - c[j] < MERGE):
             continue
-        q, b, dq, db = row(state.y, j, r), row(b_all, j, k), row(state.y, p, r), row(b_all, p, k)
         if state.dead[j] == 0:
-            ratio = np.exp(c[p] - c[j])
-            for i in range(r):
-                q[i] += ratio * dq[i]
-            for o in range(k):
-                b[o] += ratio * db[o]
-            size = np.sqrt(0.5 * (square_norm(q) + square_norm(b)))
-            stretch(q, 1.0 / size)
-            stretch(b, 1.0 / size)
-            c[j] += np.log(size)
-        stretch(dq, 0.0)
-        stretch(db, 0.0)
+            lost = c[j] + LOG_EPS + state.gain[j] > c[p] + np.log(1e4 * run.rtol)
+            if lost or (c[j] > run.passive and small_ones_followed(problem, state)):
+                run.nearest, run.nearest_clock = 0.0, run.clock
+                run.nearest_neuron, run.nearest_surface = j, -1
+            add_follower(problem, state, j, p)
+        stretch(row(state.y, p, r), 0.0)
+        stretch(row(heads(state.y, rows, k), p, k), 0.0)
         c[p] = 0.0
         state.lead[p] = -1
 
@@ -397,7 +408,7 @@ def accept(problem, state, run, scratch):
         run.step = step.h * step.grow
     clear_fresh(problem, state, scratch.u1)
     if state.sign.size > problem.m:
-        merge(problem, state)
+        merge(problem, state, run, scratch)
         run.stale = 1
     elif run.stale or step.suspects > 0 or step.dips or step.moved:
         run.stale = 1
@@ -445,7 +456,7 @@ def stop_at_event(problem, state, run, scratch):
         # Steps stay as long as before the event, which the error test allowed.
         run.step = step.h * max(1.0, step.grow)
         if state.sign.size > problem.m:
-            merge(problem, state)
+            merge(problem, state, run, scratch)
     return status
 
 

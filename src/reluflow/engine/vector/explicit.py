@@ -10,7 +10,7 @@ from reluflow.engine.field import SLID, copy, fill
 from reluflow.engine.layout import row, weights
 from reluflow.engine.surfaces import watch
 from reluflow.engine.tableau import DENSE, E3, E5, STAGES, A, C
-from reluflow.engine.vector.field import add_up, velocity, zero
+from reluflow.engine.vector.field import SEEN, add_up, clock_shift, velocity, zero
 from reluflow.engine.vector.layout import heads
 from reluflow.engine.vector.surfaces import margins
 
@@ -71,24 +71,58 @@ def settle(problem, state, y):
 
 
 @inner
-def rescale(problem, state):
-    """Followers with |q|^2 + |b|^2 = 2 again."""
+def add_follower(problem, state, j, p):
+    """Adds follower p to neuron j."""
     rows = state.sign.size
     r, k = problem.e.shape[1], problem.k
     b_all = heads(state.y, rows, k)
     _, c = weights(state.y, rows)
-    for p in range(problem.m, rows):
-        if state.lead[p] < 0:
-            continue
-        q, b = row(state.y, p, r), row(b_all, p, k)
-        size = np.sqrt(0.5 * (square_norm(q) + square_norm(b)))
-        if size > 0.0:
-            stretch(q, 1.0 / size)
-            stretch(b, 1.0 / size)
-            c[p] += np.log(size)
-        else:
-            state.lead[p] = -1
-            c[p] = 0.0
+    q, b, dq, db = row(state.y, j, r), row(b_all, j, k), row(state.y, p, r), row(b_all, p, k)
+    ratio = np.exp(c[p] - c[j])
+    for i in range(r):
+        q[i] += ratio * dq[i]
+    for o in range(k):
+        b[o] += ratio * db[o]
+    size = np.sqrt(0.5 * (square_norm(q) + square_norm(b)))
+    stretch(q, 1.0 / size)
+    stretch(b, 1.0 / size)
+    c[j] += np.log(size)
+
+
+@inner
+def rescale(problem, state, run, scratch):
+    """Followers with |q|^2 + |b|^2 = 2 again.
+
+    Where a neuron moves, its rounding grows as fast as its followers do, at most at the rate sum_k |F_k| of its data:
+    state.gain keeps count.
+    """
+    v, work = scratch.K[0], scratch.work
+    passed = scratch.step.h * np.exp(run.G + clock_shift(problem, run.clock))
+    rows = state.sign.size
+    r, k = problem.e.shape[1], problem.k
+    b_all = heads(state.y, rows, k)
+    _, c = weights(state.y, rows)
+    for j in range(problem.m):
+        fastest = 0.0
+        for p in range(problem.m + j, rows, problem.m):
+            if state.lead[p] < 0:
+                continue
+            q, b = row(state.y, p, r), row(b_all, p, k)
+            size = np.sqrt(0.5 * (square_norm(q) + square_norm(b)))
+            if size > 0.0:
+                stretch(q, 1.0 / size)
+                stretch(b, 1.0 / size)
+                c[p] += np.log(size)
+                fastest = max(fastest, np.log(size))
+            else:
+                state.lead[p] = -1
+                c[p] = 0.0
+        if square_norm(row(v, j, r)) > 0.0:
+            most = 0.0
+            for s in range(state.bits.shape[1]):
+                if state.bits[j, s] > 0.0 or problem.opposite[s] == 1:
+                    most += np.sqrt(square_norm(work.force[s]))
+            state.gain[j] += min(fastest, passed * most)
 
 
 @inner
@@ -112,6 +146,21 @@ def stages(problem, state, scratch, clock, h, to, watched):
                 margins(problem, state, to, scratch.work, scratch.at_x)
                 watch(state, scratch.at_x, scratch.work.held[a])
     settle(problem, state, to)
+
+
+@inner
+def beside(problem, state, p):
+    """How much larger, squared, than follower p those of other neurons in its place are, if all are large enough to be
+    seen: they are one change of the network then, and the error of a part is relative to the whole."""
+    _, c = weights(state.y, state.sign.size)
+    lead = state.lead[p]
+    if c[lead] <= SEEN:
+        return 0.0
+    top, first = c[p], p - lead
+    for j in range(problem.m):
+        if state.lead[first + j] == j and c[j] > SEEN:
+            top = max(top, c[first + j])
+    return np.exp(min(600.0, 2.0 * (top - c[p])))
 
 
 @inner
@@ -143,9 +192,9 @@ def error(problem, state, run, scratch, h):
         if not np.isfinite(s5 + s3):
             return np.inf
         if lead != j:
-            # Relative to the follower's size at the end.
             y1 = scratch.y1
             grown = 0.5 * (square_norm(row(y1, j, r)) + square_norm(row(heads(y1, rows, k), j, k)))
+            grown = max(grown, beside(problem, state, j))
             s5, s3 = s5 / max(1.0, grown), s3 / max(1.0, grown)
         loud += work.e2c[j]
         if s5 > 0.0:

@@ -23,7 +23,7 @@ from reluflow.engine.vector.layout import heads
 
 SQUARE, SOFTMAX = 0, 1
 STILL = 1e-11  # pull on a neuron with followers, relative to the forces of its data, that is rounding
-SEEN = 1e-20  # e^{2c} of a neuron whose followers may change the outputs
+SEEN = -23.0  # log size of a neuron whose followers may change the outputs
 
 
 @inner
@@ -220,16 +220,17 @@ def feed_back(problem, state, y, G, first, work):
     """Adds to work.pull and work.lift of the followers in one place, rows `first` to first + m, what they do to their
     neurons through the outputs: together they are a small change of the network, and its outputs change the drive.
 
-    Only neurons that are large enough to be seen take part.
+    Only neurons that are large enough to be seen at the start of the step take part: the velocity must not jump in it.
     """
     rows, big = state.bits.shape
     r, k = problem.e.shape[1], problem.k
     b_all = heads(y, rows, k)
     _, c = weights(y, rows)
+    _, c_start = weights(state.y, rows)
     acc = work.acc
     top = -np.inf
     for j in range(problem.m):
-        if state.lead[first + j] == j and work.e2c[j] > SEEN:
+        if state.lead[first + j] == j and c_start[j] > SEEN and state.dead[j] == 0:
             top = max(top, c[first + j] + c[j])
     if top == -np.inf:
         return
@@ -237,7 +238,7 @@ def feed_back(problem, state, y, G, first, work):
     zero(acc[1])
     for j in range(problem.m):
         p = first + j
-        if state.lead[p] != j or not work.e2c[j] > SEEN:
+        if state.lead[p] != j or not c_start[j] > SEEN or state.dead[j] != 0:
             continue
         amp, b, db = np.exp(c[p] + c[j] - top), row(b_all, j, k), row(b_all, p, k)
         for s in range(big):
@@ -255,7 +256,7 @@ def feed_back(problem, state, y, G, first, work):
     per_surface(problem, work.df, work.probe_force, work.probe_rear)
     for j in range(problem.m):
         p = first + j
-        if state.lead[p] != j or not work.e2c[j] > SEEN:
+        if state.lead[p] != j or not c_start[j] > SEEN or state.dead[j] != 0:
             continue
         b, pull, lift, way = row(b_all, j, k), work.pull[p], work.lift[p], work.way
         for i in range(r):

@@ -13,7 +13,7 @@ from reluflow.engine.locate import norm_q, speed
 from reluflow.engine.origin import leave_origin, rest_if_held
 from reluflow.engine.rare import bits_from_signs, mark_start
 from reluflow.engine.vector.events import leave_dormancy
-from reluflow.engine.vector.explicit import square_norm
+from reluflow.engine.vector.explicit import add_follower, square_norm
 from reluflow.engine.vector.field import contract, log_loss, noise, velocity
 from reluflow.engine.vector.layout import heads
 from reluflow.engine.vector.surfaces import margins
@@ -57,6 +57,8 @@ def restore(problem, state):
         if state.slid[j] > 0 and norm_q(state.y, j, r) == 0.0 and (state.code[j, 0] & 3) == PINNED:
             state.dead[j] = DORMANT
             state.slid[j] = 0
+    for j in range(problem.m):
+        state.gain[j] = 0.0
     for p in range(problem.m, rows):
         used = square_norm(row(state.y, p, r)) + square_norm(row(b_all, p, k)) > 0.0
         state.lead[p] = p % problem.m if used else -1
@@ -114,6 +116,10 @@ def look(problem, state, work, stored, v, margin):
             for s in range(big):
                 state.code[j, s] = stored.code[at, j * big + s]
         restore(problem, state)
+        for p in range(problem.m, state.sign.size):
+            if state.lead[p] >= 0:
+                add_follower(problem, state, state.lead[p], p)
+                state.lead[p] = -1
         velocity(problem, state, state.y, stored.clock[at], v, work)
         stored.log_loss[at] = log_loss(problem, work.f)
         for i in range(stored.f.shape[1]):

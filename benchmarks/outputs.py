@@ -1,0 +1,157 @@
+"""Random problems with one to five outputs, square and softmax, at scales from e^0 to e^-300.
+
+    python benchmarks/outputs.py                    100 problems: rtol 1e-8 against 1e-12, descent where it can
+    python benchmarks/outputs.py --count 20         fewer
+    python benchmarks/outputs.py --rotate           20 problems at e^-100: the same with rotated inputs
+
+Every row is printed and written to benchmarks/outputs.csv (or outputs_rotated.csv). The promise is an error of the
+outputs, relative to max(1, |f|), below 100 rtol at nine times. Runs that are not determined (events that are not
+unique, decisions within 1e-6 of a bifurcation, lost components) are counted apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+
+import numpy as np
+
+import reluflow as rf
+
+SCALES = (0.0, -1.0, -3.0, -10.0, -30.0, -100.0, -300.0)
+FLOW, EXACT = rf.Flow(rtol=1e-8), rf.Flow(rtol=1e-12)
+DESCENT_ABOVE = -3.0  # log scale from which on descent is a reference too
+
+
+def problem(seed: int, log_scale: float, k: int, loss: str) -> rf.Problem:
+    """A random problem: n 3 to 6, d 2 or 3, 4 to 10 neurons, every third one unbalanced."""
+    rng = np.random.default_rng([seed, 30])
+    n, d, m = rng.integers(3, 7), rng.integers(2, 4), rng.integers(4, 11)
+    x = rng.normal(size=(n, d))
+    y = np.arange(n) % k if loss == "softmax" else rng.normal(size=(n, k))
+    w, a = rng.normal(size=(m, d)), rng.normal(size=(m, k))
+    if seed % 3:
+        a *= (np.linalg.norm(w, axis=1) / np.linalg.norm(a, axis=1))[:, None]
+    return rf.Problem(rf.Data(x, y), rf.Params(w, a, log_scale=log_scale), loss=loss)
+
+
+def case(seed: int) -> tuple[rf.Problem, float]:
+    """The problem of a seed, and until when it is followed."""
+    k, log_scale = 1 + seed % 5, SCALES[seed % len(SCALES)]
+    loss = "softmax" if seed % 2 and k > 1 else "square"
+    return problem(seed, log_scale, k, loss), 12.0 - 6.0 * log_scale
+
+
+def determined(sol: rf.Solution) -> bool:
+    """Whether nothing in a run hangs on what rounding decides."""
+    stats = sol.stats
+    return stats.non_unique == 0 and stats.nearest_bifurcation > 1e-6 and not stats.regimes.get("undetermined", 0)
+
+
+def distance(f: np.ndarray, g: np.ndarray) -> float:
+    """The largest difference of outputs, relative to max(1, |f|)."""
+    return float(np.max(np.abs(f - g) / np.maximum(1.0, np.abs(g))))
+
+
+def seen(sol: rf.Solution, t: np.ndarray) -> np.ndarray:
+    """Outputs at times t; a run that has converged stays where it is."""
+    return sol.outputs_at(np.minimum(t, sol.t_end))
+
+
+def descended(given: rf.Problem, t1: float) -> tuple[np.ndarray, float]:
+    """Outputs of descent at t1 extrapolated to step 0, and how far the extrapolation can be trusted."""
+    last = [rf.solve(given, rf.Descent(step=t1 / steps), t1=t1).outputs[-1] for steps in (50_000, 100_000, 200_000)]
+    best = 2.0 * last[2] - last[1]
+    return best, distance(best, 2.0 * last[1] - last[0])
+
+
+def measure(seed: int) -> dict[str, object]:
+    given, t1 = case(seed)
+    t = np.linspace(0.0, t1, 10)[1:]
+    sol, exact = (
+        rf.solve(given, method, t1=t1, limits=rf.Limits(steps=100_000), throw=False) for method in (FLOW, EXACT)
+    )
+    row: dict[str, object] = {
+        "seed": seed,
+        "k": given.outputs,
+        "loss": given.loss,
+        "log_scale": given.init.log_scales[0][0],
+        "outcome": f"{sol.outcome.name}/{exact.outcome.name}",
+        "events": len(exact.events),
+        "slides": exact.stats.slides,
+        "releases": sum(exact.events.counts().get(kind, 0) for kind in ("release_on", "release_off")),
+        "steps": sol.stats.steps,
+        "jumps": exact.stats.regimes.get("jumps", 0),
+        "determined": determined(sol) and determined(exact),
+        "nearest": exact.stats.nearest_bifurcation,
+        "energy": exact.stats.energy_error,
+        "error_over_rtol": distance(seen(sol, t), seen(exact, t)) / FLOW.rtol,
+        "descent": "",
+        "descent_trust": "",
+    }
+    if given.init.log_scales[0][0] >= DESCENT_ABOVE:
+        f, trust = descended(given, t1)
+        row |= {"descent": distance(seen(exact, np.array([t1]))[0], f), "descent_trust": trust}
+    return row
+
+
+def rotated(seed: int) -> dict[str, object]:
+    """The same problem at e^-100 with rotated inputs."""
+    k, loss = 2 + seed % 2, "softmax" if seed % 4 > 1 else "square"
+    given, t1 = problem(seed, -100.0, k, loss), 700.0
+    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(given.data.d, given.data.d)))[0]
+    other = rf.Problem(
+        rf.Data(given.data.x @ turn, given.data.y),
+        rf.Params(given.init.w @ turn, given.init.a, log_scale=-100.0),
+        loss=loss,
+    )
+    one, two = (
+        rf.solve(p, rf.Flow(rtol=1e-10), t1=t1, limits=rf.Limits(steps=100_000), throw=False) for p in (given, other)
+    )
+    t = np.linspace(0.0, t1, 30)[1:]
+    return {
+        "seed": seed,
+        "k": k,
+        "loss": loss,
+        "outcome": f"{one.outcome.name}/{two.outcome.name}",
+        "events": len(one.events),
+        "determined": determined(one) and determined(two),
+        "nearest": one.stats.nearest_bifurcation,
+        "final_loss": float(one.loss[-1]),
+        "difference": distance(seen(one, t), seen(two, t)),
+        "loss_difference": float(abs(one.loss[-1] - two.loss[-1])),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=None)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--rotate", action="store_true")
+    options = parser.parse_args()
+    count = options.count or (20 if options.rotate else 100)
+    path = Path(__file__).with_name("outputs_rotated.csv" if options.rotate else "outputs.csv")
+    rows = []
+    for seed in range(options.first, options.first + count):
+        rows.append((rotated if options.rotate else measure)(seed))
+        print(
+            "  ".join(f"{k}={v:.3g}" if isinstance(v, float) else f"{k}={v}" for k, v in rows[-1].items()), flush=True
+        )
+    new = options.first == 0 or not path.exists()
+    with path.open("w" if new else "a", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        if new:
+            writer.writeheader()
+        writer.writerows(rows)
+    sure = [row for row in rows if row["determined"]]
+    print(f"{len(rows)} problems, {len(sure)} determined")
+    if options.rotate:
+        print("worst difference of outputs among these:", max(row["difference"] for row in sure))
+    else:
+        print("slides", sum(row["slides"] for row in rows), "events", sum(row["events"] for row in rows))
+        print("worst error over rtol among the determined:", max(row["error_over_rtol"] for row in sure))
+
+
+if __name__ == "__main__":
+    main()
