@@ -490,7 +490,8 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
         ends = checkpoints.rows([0, -1])
         # Along fitted networks it is |theta|^2 / 2 that falls, by the integral of |theta'|^2.
         decay = 1.0 if isinstance(method, DecayLimit) else problem.decay
-        first, last = (np.exp(replay.look(ends)[1]) + penalty(problem, decay, *replay.split(ends.y))).tolist()
+        loss = 0.0 if isinstance(method, DecayLimit) and problem.tailed else np.exp(replay.look(ends)[1])
+        first, last = (loss + penalty(problem, decay, *replay.split(ends.y))).tolist()
     spent = first - last - float(driver.energy(checkpoints.y[-1]))
     stats = Stats(
         steps=costs.steps,
