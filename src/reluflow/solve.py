@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
@@ -56,11 +58,19 @@ def solve(
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
     with loop.stops() as stop:
         with _progress.shown(progress, _progress.of_run) as tell:
-            run = loop.run(driver_for(problem, method, end), save, limits, tell, stop)
+            # The explorer's limits are not records: reading them asks whether the run is still wanted.
+            bounds = asdict(limits) if isinstance(limits, Limits) else {"steps": limits.steps, "events": limits.events}
+            kept = {key: value for key, value in asdict(save).items() if key != "to"}
+            call = {"t1": t1, "log_t1": log_t1, "save": kept, "limits": bounds}
+            to = _keeping.get() if save.to is None else save.to
+            extra = loop.Extra(keep=None if to is None else lambda run: _keep(problem, method, run, to, call))
+            run = loop.run(driver_for(problem, method, end), save, limits, tell, stop, extra)
         sol = recorded(problem, method, run, save.times)
-    # The explorer's limits are not records: reading them asks whether the run is still wanted.
-    bounds = asdict(limits) if isinstance(limits, Limits) else {"steps": limits.steps, "events": limits.events}
-    sol.call = {"t1": t1, "log_t1": log_t1, "save": asdict(save), "limits": bounds}
+    sol.call = call
+    if save.to is not None:
+        from reluflow.store import replace_run
+
+        replace_run(sol, save.to)
     outcome = run.outcome
     # A request to stop that came too late to cut the run short still counts.
     if stop.count > (outcome is Outcome.INTERRUPTED) or (outcome is Outcome.INTERRUPTED and _whole_runs.get()):
@@ -68,6 +78,16 @@ def solve(
     if throw and not outcome.success and outcome is not Outcome.INTERRUPTED:
         raise SolveError(sol, stop_text(sol))
     return sol
+
+
+def _keep(problem: Problem, method: Method, run: loop.Run, to: str | Path, call: dict) -> None:
+    """Writes what there is of a run that is not over."""
+    from reluflow.store import replace_run
+
+    # A driver of its own: looking at states must not disturb the one that is at work.
+    sol = recorded(problem, method, run._replace(driver=copy.copy(run.driver)), None)
+    sol.call = call
+    replace_run(sol, to)
 
 
 def _fits_the_limit(problem: Problem) -> None:
@@ -86,6 +106,19 @@ def _fits_the_limit(problem: Problem) -> None:
         raise ValueError(
             f"`rf.DecayLimit` needs `decay=0`, got {problem.decay:g}: it is the limit decay -> 0, in tau = decay t."
         )
+
+
+_keeping: ContextVar[Path | None] = ContextVar("keeping", default=None)
+
+
+@contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """Inside, what there is of a long solve is written to `folder` every ten minutes, but not at its end."""
+    token = _keeping.set(folder)
+    try:
+        yield
+    finally:
+        _keeping.reset(token)
 
 
 _whole_runs: ContextVar[bool] = ContextVar("whole_runs", default=False)
