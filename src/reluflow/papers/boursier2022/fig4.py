@@ -14,6 +14,21 @@ SETTINGS = {
     "full": dict(scale=1e-4, smaller=1e-6, width=60, seed=0, y3=-0.3, last=300_000, panels=PANELS),
 }
 SEEN = ("start", "aligned", "saddle", "leaving it", "late")
+STATED = {
+    "paper": (
+        "2L at 15000",
+        "descent at 300000",
+    ),
+    "handbook": (
+        "2L at the start",
+        "descent's saddle",
+        "the flow's saddle",
+        "descent leaves it",
+        "output weights",
+        "neurons with a < 0",
+        "smaller start",
+    ),
+}
 
 
 def compute(*, scale, smaller, width, seed, y3, last, panels):

@@ -34,7 +34,7 @@ def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol:
             end, switches = _end(problem, tilted(problem.data, size, seed), ell, rtol)
             moved[name].append(float(np.linalg.norm(end - plain)))
     notes = {
-        k: ", ".join(f"{d:.3g} at 1e-{e / np.log(10):.3g}" for d, e in zip(v, ells, strict=True))
+        k: ", ".join(f"{d:.3g} at 1e-{e / np.log(10):.0f}" for d, e in zip(v, ells, strict=True))
         for k, v in moved.items()
     }
     return Report(

@@ -12,6 +12,18 @@ SETTINGS = {
     "quick": dict(**SAME, images=400, batch=64, last=4900, every=49),
     "full": dict(**SAME, images=0, batch=2000, last=4900, every=49),
 }
+STATED = {
+    "paper": (
+        "norms are silent",
+        "directions change most before",
+        "norms change most",
+    ),
+    "handbook": (
+        "norm change until 2000",
+        "directions change most at",
+        "loss then",
+    ),
+}
 
 
 def compute(**settings):

@@ -7,6 +7,14 @@ from reluflow.papers.min2024 import _two_data
 
 SETTINGS = _two_data.settings(delta=0.001, seed=1)
 SEEN = ("start", "several outside S+", "trained, one outside")
+STATED = {
+    "paper": ("the run shown",),
+    "handbook": (
+        "outside S+",
+        "share of runs",
+        "loss at 21000",
+    ),
+}
 
 
 def compute(**settings):
