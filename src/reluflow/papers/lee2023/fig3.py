@@ -191,7 +191,8 @@ def draw(ds):
                     height = float(one[f"low{m}"][k][-1])
                     text = f"from {at[k]:,}" if k else "bounds from 0"
                     look.beside(ax, end, height, text, colour, dx=-2, dy=-6, ha="right", fontsize=7)
-        row[0].set_ylim(0.2, 1.04)
+        tallest = float(np.max(ds[f"drawn_v{m}"].sel(start="MN").values, initial=1.02))
+        row[0].set_ylim(0.2, 1.02 * tallest)
         row[0].set_ylabel(f"{neurons.layers_of(m)}, |w| / |w*|", fontsize=8.5)
     neurons.titles(axes[0], ds.start.values, ds.v1.sel(reading=shown)[:, 0])
     lines = (

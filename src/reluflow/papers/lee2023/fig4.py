@@ -240,14 +240,15 @@ def _scan(ax, ds) -> None:
     ax.plot(scales[~fine], np.full(int(np.sum(~fine)), top), "x", color=look.PLUS, ms=5, mew=1.5, clip_on=False)
     ax.set(ylim=(1.0 - 0.3 * (top - 1.0), top), xlim=(0, None), xlabel="target's standard deviation")
     ax.text(0.95, 0.86, "blows up", color=look.PLUS, fontsize=7, ha="right", transform=ax.transAxes)
-    look.letter(ax, "e", "LN: largest norm")
+    look.letter(ax, "e", "LN: largest, 60 steps")
 
 
 def caption(ds) -> str:
     d, hidden, depth = json.loads(ds.attrs["shape"])
     targets = targets_of(ds)
     scales, most = leaps(ds)
-    blown = f" and for {scales[np.isinf(most)].min():g} and more it blows up" if np.isinf(most).any() else ""
+    lost = ", ".join(f"{scale:g}" for scale in scales[np.isinf(most)])
+    blown = f" and blows up for {lost}" if lost else ""
     _, _, norm, _ = curves(ds, "LN", targets[0])
     leap = norm.max() / norm[0] - 1
     first = (

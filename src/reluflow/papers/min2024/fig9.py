@@ -56,6 +56,6 @@ def draw(ds):
 
 def caption(ds) -> str:
     return f"""Orthogonal data, mu = 0, where the theorem says nothing: positive neurons end in S+, along x1 or along
-    x2, by where they start (b), and that is how it stays (c). Only those in S+ grow much. Over {ds.sizes["run"]} seeds
-    {float(ds.inside.sel(moment=21_000).mean()):.1f} of 50 neurons are in S+ and
+    x2, by where they start (b), and that is how it stays (c; circled those outside). Only those in S+ grow much. Over
+    {ds.sizes["run"]} seeds {float(ds.inside.sel(moment=21_000).mean()):.1f} of 50 neurons are in S+ and
     {float(ds.outside.sel(moment=21_000).mean()):.1f} positive ones outside it."""
