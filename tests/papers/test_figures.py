@@ -176,7 +176,7 @@ def test_the_table_of_facts_names_what_is_violated(tmp_path):
 def test_every_figure_of_a_paper_says_which_of_its_facts_the_paper_states(paper):
     kept = json.loads((script("pages").DOCS / "gallery" / paper / "facts.json").read_text())
     for name, figure in rf.papers[paper].figures.items():
-        starts = [start for group in figure.module.STATED.values() for start in group]
+        starts = figure.module.STATED["paper"]  # facts of the handbook may belong to the other size
         texts = [f["text"] for f in kept[name]["facts"]]
         assert set(figure.module.STATED) <= {"paper", "handbook"} and figure.module.STATED["paper"]
         assert all(any(t.startswith(s) for t in texts) for s in starts), (name, "a beginning fits no fact")
