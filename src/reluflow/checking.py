@@ -286,7 +286,7 @@ def _module(name: str) -> ModuleType:
         from reluflow._schema import near
 
         known = names()
-        hint = near(name, known)
+        hint = near(name, [*known, *_found.names()])
         if hint.startswith("there "):
             hint = f"`rf.checks()` and `reluflow check` list all {len(known)}."
         raise ValueError(f'"{name}" is not a check: {hint}')

@@ -232,6 +232,8 @@ def small(
     """
     if tol > 0 and log_bound < np.log(tol):
         log_measured = max(float(log_measured), float(np.log(min(EPS, tol))))
+    if tol == 0 and np.isneginf(log_measured):
+        note = note or "there is none"  # a largest of no neurons
     slack = float(np.logaddexp(log_bound, np.log(tol)) - log_bound) if tol > 0 else 0.0
     more = dict(log=True, at=at, note=note, missing=missing)
     return Claim(text, float(log_measured), relation, float(log_bound), slack=slack, **more)

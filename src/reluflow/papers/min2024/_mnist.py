@@ -188,11 +188,11 @@ def draw(ds):
     shown = [
         (ds.neuron_image[0], "w̄₊"),
         (ds.class_image[0], "mean of +"),
-        (ds.neuron_image[0] * _scale(ds, 0) + ds.mean_image, "w̄₊ + mean"),
+        (ds.neuron_image[0] * _scale(ds, 0) + ds.mean_image, "w̄₊ scaled + mean"),
         (ds.class_image[0] + ds.mean_image, f"digit {plus}"),
         (ds.neuron_image[1], "w̄₋"),
         (ds.class_image[1], "mean of −"),
-        (ds.neuron_image[1] * _scale(ds, 1) + ds.mean_image, "w̄₋ + mean"),
+        (ds.neuron_image[1] * _scale(ds, 1) + ds.mean_image, "w̄₋ scaled + mean"),
         (ds.class_image[1] + ds.mean_image, f"digit {minus}"),
     ]
     for k, (ax, (picture, name)) in enumerate(zip(low.subplots(1, 8), shown, strict=True)):
