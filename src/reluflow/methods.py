@@ -60,7 +60,12 @@ class DecayLimit:
     """What weight decay does to a fitted network in the limit decay -> 0; time is tau = decay t.
 
     The problem, given without decay, is fitted by the flow first: that network is the start, tau = 0. From there on the
-    weights move along the networks with the same outputs towards smaller norm (`drive.slow`). Square loss only.
+    weights move along the networks with the same outputs towards smaller norm (`drive.slow`).
+
+    With the logistic or the exponential loss margins grow for ever. There the run is that of theta / sqrt(M), the
+    network of smallest margin 1, in the time sigma = decay t + log(M) / 2, counted from its start: late training
+    without decay and the slow motion with it are this one motion (`drive.slow_tail`). The start is the problem's own if
+    it classifies the data, otherwise the flow at log t = 100.
     """
 
     rtol: float = 1e-8

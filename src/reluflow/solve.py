@@ -72,10 +72,15 @@ def solve(
 
 def _fits_the_limit(problem: Problem) -> None:
     """Refuses what `rf.DecayLimit` does not cover."""
-    if not LOSSES[problem.loss].quadratic:
+    if problem.tailed and problem.train == "first":
         raise ValueError(
-            f'`rf.DecayLimit` needs `loss="square"`, got "{problem.loss}": losses with an exponential tail are never '
-            "fitted, and decay then settles at margins near log(1/decay); solve with a small `decay`."
+            f'`rf.DecayLimit` with the {problem.loss} loss needs `train="both"`, got "first": outputs must grow like '
+            "the square of the weights. Solve with a small `decay`."
+        )
+    if not (problem.tailed or LOSSES[problem.loss].quadratic):
+        raise ValueError(
+            f'`rf.DecayLimit` needs `loss="square"` or a loss with an exponential tail, got "{problem.loss}": solve '
+            "with a small `decay`."
         )
     if problem.decay > 0.0:
         raise ValueError(

@@ -291,7 +291,6 @@ def test_a_loss_too_large_for_a_number_is_one_sentence():
     assert sol.log_loss[0] == pytest.approx(37_809.0, rel=1e-9)
 
 
-@pytest.mark.xfail(reason="such a neuron is taken for dead, and nothing is reported", strict=True)
 def test_a_neuron_free_to_leave_the_surface_it_rests_on_is_reported():
     # E17: neuron 1 rests on datum 2 from 0.1865; g_2 turns at 0.8766 and it may leave at any time after.
     x, y = [[0.5, 1.0], [1.5, -1.0], [2.0, -2.0]], [-2.0, 2.0, 2.0]

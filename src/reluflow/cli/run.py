@@ -195,6 +195,7 @@ def facts(sol) -> dict:
         "slides": getattr(s, "slides", 0),
         "non_unique": getattr(s, "non_unique", 0),
         "unrecorded": getattr(s, "unrecorded", 0),
+        "wakeable": getattr(s, "wakeable", 0),
         "energy_error": finite(getattr(s, "energy_error", math.nan)),
         "seconds": s.seconds,
     }
@@ -225,6 +226,7 @@ def _summary(sol, out: Path) -> None:
     if got["squared_norm"] is not None:
         table.add_row("‖θ‖²", f"{got['squared_norm']:.8g}")
     odd = f", {got['non_unique']} not unique" if got["non_unique"] else ""
+    odd += f", {got['wakeable']} dead neurons could be woken" if got["wakeable"] else ""
     odd += f", {got['unrecorded']:,} more not listed" if got["unrecorded"] else ""
     kinds = ", ".join(f"{k} {name}" for name, k in sol.events.counts().items()) or "none"
     table.add_row("events", f"{kinds}{odd}")
