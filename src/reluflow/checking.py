@@ -301,7 +301,13 @@ def _reduce(name: str, needs: str, subject):
         fits = isinstance(subject, Solution) and (needs == "solution" or by_descent == (needs == "descent"))
     if not fits:
         raise TypeError(f"{name} needs {NEEDS[needs]}, got {type(subject).__name__}: {WAYS[needs]}.")
-    init = getattr(getattr(subject, "problem", subject), "init", None)
+    problem = getattr(subject, "problem", subject)
+    init = getattr(problem, "init", None)
     if isinstance(init, Params):
         all_trained(init, name)
+    if name.split(".")[0] in _found.names() and getattr(problem, "outputs", 1) > 1:
+        raise ValueError(
+            f"{name} does not apply: the papers are about networks with one output, got {problem.outputs}; check a "
+            "function of your own with `rf.check(function, sol)`."
+        )
     return subject

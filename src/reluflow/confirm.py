@@ -21,7 +21,7 @@ from reluflow.drive import driver_for, loop
 from reluflow.drive.loop import Progress
 from reluflow.engine.pack import units_of
 from reluflow.events import KINDS, Events
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE
 from reluflow.methods import Flow, Limits, Save
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -171,7 +171,8 @@ def compared(sol: Solution, other: Solution) -> Confirmation:
     promise = PROMISE * sol.stats.rtol
     short = not other.outcome.success
     end = min(sol.log_t_end, other.log_t_end) if short else sol.log_t_end
-    scale = Scale(end, -units_of(sol.problem).log_time, promise)
+    unit = -units_of(sol.problem).log_time if sol.problem.outputs == 1 else 0.0
+    scale = Scale(end, unit, promise)
     events = _paired(sol.events, other.events, scale)
     first = events.first
     outputs = _outputs(sol, other, end)
@@ -217,9 +218,9 @@ def _outputs(sol: Solution, other: Solution, log_end: float) -> float:
 
 def _size(problem: Problem, f: np.ndarray) -> float | np.ndarray:
     """What outputs are measured by: the labels where they are numbers, and max(1, |f|) where they are signs."""
-    if not LOSSES[problem.loss].quadratic:
+    if not TABLE[problem.loss].quadratic:
         return np.maximum(1.0, np.abs(f))
-    return float(np.max(np.abs(problem.data.y))) or float(np.max(np.abs(f))) or 1.0
+    return float(np.max(np.abs(problem.targets))) or float(np.max(np.abs(f))) or 1.0
 
 
 # Events ---------------------------------------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from dataclasses import asdict
 import numpy as np
 
 from reluflow import _progress
-from reluflow._checks import by_name, number, shown
+from reluflow._checks import by_name, number, one_output, shown
 from reluflow.clock import clock_for
 from reluflow.drive import driver_for, loop
 from reluflow.drive.loop import Progress
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE
 from reluflow.methods import DecayLimit, Descent, Flow, Limits, Method, Save, SteppedFlow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.problem import Problem
@@ -72,7 +72,8 @@ def solve(
 
 def _fits_the_limit(problem: Problem) -> None:
     """Refuses what `rf.DecayLimit` does not cover."""
-    if not LOSSES[problem.loss].quadratic:
+    one_output(problem, "`rf.DecayLimit`", "solve with a small `decay`")
+    if not TABLE[problem.loss].quadratic:
         raise ValueError(
             f'`rf.DecayLimit` needs `loss="square"`, got "{problem.loss}": losses with an exponential tail are never '
             "fitted, and decay then settles at margins near log(1/decay); solve with a small `decay`."

@@ -210,3 +210,10 @@ def class_count(y: np.ndarray) -> int:
     if most > MOST_CLASSES:
         raise ValueError(f"Classes must be below {MOST_CLASSES}, got {most - 1}: number them from 0 without gaps.")
     return most
+
+
+def class_margins(targets: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """f_y - max_{c != y} f_c of outputs f (..., n, k), y being where `targets` (n, k) are largest: (..., n)."""
+    own = np.argmax(targets, axis=-1)
+    mine = np.arange(targets.shape[-1]) == own[:, None]
+    return np.sum(np.where(mine, f, 0.0), axis=-1) - np.max(np.where(mine, -np.inf, f), axis=-1)

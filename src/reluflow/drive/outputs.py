@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from reluflow.drive.descent import NEVER
+from reluflow.drive.descent_outputs import Machine as DescentDriver
 from reluflow.drive.loop import Driver
+from reluflow.drive.stepped_outputs import Machine as SteppedDriver
 from reluflow.engine.pack import Units
-from reluflow.methods import DecayLimit, Descent, Method, SteppedFlow
+from reluflow.methods import Descent, Method, SteppedFlow
 from reluflow.problem import Problem
 
 
 def driver(problem: Problem, method: Method, end: float, rest: float | None, units: Units | None) -> Driver:
     """What runs `problem`, which has at least two outputs, by `method`; the arguments are those of `driver_for`."""
-    k = problem.outputs
-    if isinstance(method, DecayLimit):
-        raise ValueError(f"`rf.DecayLimit` is for networks with one output, got {k}: solve with a small `decay`.")
-    if isinstance(method, Descent | SteppedFlow):
-        raise ValueError(f"`{type(method).__name__}` is for networks with one output, got {k}: use `rf.Flow`.")
+    if isinstance(method, Descent):
+        return DescentDriver(problem, method, int(end) if np.isfinite(end) else NEVER)
+    if isinstance(method, SteppedFlow):
+        if problem.train == "first":
+            raise ValueError(
+                '`train` must be "both" for the stepped flow with several outputs, got "first": use `rf.Descent`.'
+            )
+        return SteppedDriver(problem, method.rtol, end)
     from reluflow.drive.vector import Machine  # type: ignore[import-not-found]
 
     if rest is None:
