@@ -389,7 +389,11 @@ class Frozen:
         machine = self.machine
         st, work, run = machine.st, machine.work, machine.run
         q, b, c, _ = layout.parts(st.y, machine.rows, machine.k)
-        q[j], b[j], c[j] = total(rows)
+        # Rows far apart in size may have nothing to do with this surface: those that do decide.
+        s = meeting.surface
+        on = np.abs(rows.q @ machine.pk.e[s]) > SMALL
+        on |= np.abs(rows.b @ self.force[s]) > SMALL * np.linalg.norm(self.force[s])
+        q[j], b[j], c[j] = total(Rows(rows.q[on], rows.b[on], rows.log[on]) if np.any(on) else rows)
         machine.set_time(t)
         work.force[:], work.rear[:], work.noise[:] = self.force, self.rear, self.noise
         st.code[j, (st.code[j] & 3) < SLID] &= 3
@@ -456,6 +460,7 @@ class Frozen:
         if not np.any(up):
             return None, False
         rate, vectors = rate[up], vectors[:, up].T
+        self._settle(rate, vectors)
         rows = [self.rows_of(int(j)) for j in self.large]
         log = np.full(len(rate), -np.inf)
         sign = np.ones(len(rate))
@@ -478,6 +483,18 @@ class Frozen:
             return None, missing
         vectors = sign[known, None] * vectors[known]
         return Modes(self.t0, Rows(vectors, np.zeros((len(vectors), 0)), log[known]), rate[known], np.empty(0)), missing
+
+    def _settle(self, rate: np.ndarray, vectors: np.ndarray) -> None:
+        """Takes out of the large neurons what rounding has put along growing directions: their velocity there is the
+        rate times the distance from rest."""
+        machine = self.machine
+        q, b, c, _ = layout.parts(machine.st.y, machine.rows, machine.k)
+        large, size = self.large, machine.r + machine.k
+        scale = np.exp(c[large])[:, None]
+        speed = self.fac * np.hstack([machine.work.pull[large], machine.work.lift[large]]) * scale
+        change = (((vectors @ speed.ravel()) / rate) @ vectors).reshape(len(large), size) / scale
+        q[large] -= change[:, : machine.r]
+        b[large] -= change[:, machine.r :]
 
     # Any moment -----------------------------------------------------------------------------------------------------
 

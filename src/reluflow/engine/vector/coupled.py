@@ -24,7 +24,7 @@ from reluflow.engine.layout import (
 )
 from reluflow.engine.locate import along_normal, between, first_crossing, may_release, suspects
 from reluflow.engine.tableau import STAGES
-from reluflow.engine.vector.events import at_event, hush
+from reluflow.engine.vector.events import at_event, followers_meet, hush
 from reluflow.engine.vector.explicit import dense, error, rescale, settle, square_norm, stages, stretch
 from reluflow.engine.vector.field import SQUARE, clock_shift, noise, per_surface, pulls, stiffness, velocity
 from reluflow.engine.vector.layout import heads
@@ -330,8 +330,11 @@ def inspect(problem, state, run, scratch):
     if step.held:
         noise(problem, state, y1, work)
         step.margin1, _, _, _ = margins(problem, state, y1, work, scratch.at_hi)
-    hush(problem, state, scratch)
+    if state.sign.size > problem.m:
+        hush(problem, state, scratch)
     suspects(problem, state, scratch)
+    if state.sign.size > problem.m:
+        followers_meet(problem, state, scratch)
     step.dips = step.held and may_release(state, scratch)
 
 
@@ -431,6 +434,8 @@ def stop_at_event(problem, state, run, scratch):
         onto_surface(problem, state, scratch)
     velocity(problem, state, y1, step.new, scratch.K[12], work)
     run.n_fields += 2
+    if step.neuron >= 0:
+        step.neuron = state.lead[step.neuron]
     run.idle = run.idle + 1 if step.new == step.clock else 0
     copy(state.y, y1)
     run.clock = step.new

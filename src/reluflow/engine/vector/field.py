@@ -22,6 +22,7 @@ from reluflow.engine.loss import log_softplus
 from reluflow.engine.vector.layout import heads
 
 SQUARE, SOFTMAX = 0, 1
+STILL = 1e-11  # pull on a neuron with followers, relative to the forces of its data, that is rounding
 SEEN = 1e-20  # e^{2c} of a neuron whose followers may change the outputs
 
 
@@ -282,6 +283,33 @@ def feed_back(problem, state, y, G, first, work):
 
 
 @inner
+def followed_by(problem, state, j):
+    """Whether neuron j has a follower."""
+    for p in range(problem.m + j, state.sign.size, problem.m):
+        if state.lead[p] == j:
+            return True
+    return False
+
+
+@inner
+def rests(problem, state, work, j):
+    """Whether neuron j, which has followers, is moved by rounding alone: that would grow at the rates at which the
+    followers do, and is far larger than they are."""
+    if state.sign.size == problem.m or not followed_by(problem, state, j):
+        return False
+    total, size = 0.0, 0.0
+    for s in range(work.force.shape[0]):
+        if state.bits[j, s] > 0.0 or problem.opposite[s] == 1:
+            for o in range(problem.k):
+                total = max(total, abs(work.force[s, o]))
+    for i in range(work.pull.shape[1]):
+        size = max(size, abs(work.pull[j, i]))
+    for o in range(problem.k):
+        size = max(size, abs(work.lift[j, o]))
+    return size <= STILL * total
+
+
+@inner
 def velocity(problem, state, y, clock, out, work):
     """`out` = the velocity of (q, b, c, energy) at y with respect to the clock, bits frozen; returns G."""
     rows = state.sign.size
@@ -306,6 +334,13 @@ def velocity(problem, state, y, clock, out, work):
                 q_rate[i] = fac * pull[i]
             for o in range(k):
                 b_rate[o] = fac * lift[o]
+            c_rate[j] = 0.0
+            continue
+        if rests(problem, state, work, j):
+            for i in range(r):
+                q_rate[i] = 0.0
+            for o in range(k):
+                b_rate[o] = 0.0
             c_rate[j] = 0.0
             continue
         rho, size = 0.0, 0.0
