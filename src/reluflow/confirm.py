@@ -171,8 +171,7 @@ def compared(sol: Solution, other: Solution) -> Confirmation:
     promise = PROMISE * sol.stats.rtol
     short = not other.outcome.success
     end = min(sol.log_t_end, other.log_t_end) if short else sol.log_t_end
-    unit = -units_of(sol.problem).log_time if sol.problem.outputs == 1 else 0.0
-    scale = Scale(end, unit, promise)
+    scale = Scale(end, -units_of(sol.problem).log_time, promise)
     events = _paired(sol.events, other.events, scale)
     first = events.first
     outputs = _outputs(sol, other, end)

@@ -51,6 +51,11 @@ def solve(
         method = SteppedFlow(method.rtol)
     if isinstance(method, DecayLimit):
         _fits_the_limit(problem)
+    if problem.outputs > 1 and problem.train == "first" and not isinstance(method, Descent):
+        raise ValueError(
+            f'`train` must be "both" for a flow with several outputs ({problem.outputs} here), got "first": use '
+            "`rf.Descent(step=...)`."
+        )
     end = end_clock(problem, t1, log_t1, method)
     # t1 determines the iterations of a descent, so only limits given by the caller bound them.
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())

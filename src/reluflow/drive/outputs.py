@@ -8,6 +8,7 @@ from reluflow.drive.descent import NEVER
 from reluflow.drive.descent_outputs import Machine as DescentDriver
 from reluflow.drive.loop import Driver
 from reluflow.drive.stepped_outputs import Machine as SteppedDriver
+from reluflow.drive.vector import Machine as FlowDriver
 from reluflow.engine.pack import Units
 from reluflow.methods import Descent, Method, SteppedFlow
 from reluflow.problem import Problem
@@ -18,13 +19,7 @@ def driver(problem: Problem, method: Method, end: float, rest: float | None, uni
     if isinstance(method, Descent):
         return DescentDriver(problem, method, int(end) if np.isfinite(end) else NEVER)
     if isinstance(method, SteppedFlow):
-        if problem.train == "first":
-            raise ValueError(
-                '`train` must be "both" for the stepped flow with several outputs, got "first": use `rf.Descent`.'
-            )
         return SteppedDriver(problem, method.rtol, end)
-    from reluflow.drive.vector import Machine  # type: ignore[import-not-found]
-
     if rest is None:
         rest = 1e-14 if np.isfinite(end) else 1e-2 * method.rtol
-    return Machine(problem, method.rtol, end, rest=rest, units=units)
+    return FlowDriver(problem, method.rtol, end, rest=rest, units=units)
