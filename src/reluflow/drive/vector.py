@@ -9,12 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.drive import compile
-from reluflow.drive.exact import DRIFT, EXACT_MOST, STATUS, WAYPOINTS, progress_of, stored_flow
+from reluflow.drive.exact import ACTIVE, DRIFT, EXACT_MOST, PASSIVE, STATUS, WAYPOINTS, progress_of, stored_flow
+from reluflow.drive.frozen import Frozen
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.engine.layout import FLUSH, ORIGIN, QUIET, RUN, RUNNING, Checkpoints, Frames, record
 from reluflow.engine.pack import Units, units_of
 from reluflow.engine.vector import coupled, layout, rare
+from reluflow.engine.vector.field import SQUARE
 from reluflow.engine.vector.pack import pack
 from reluflow.methods import Limits, Save
 from reluflow.outcome import Outcome
@@ -39,9 +41,12 @@ class Machine:
         self.run = record(RUN)
         self.run.end, self.run.rtol, self.run.rest, self.run.nearest = end, rtol, rest, 1.0
         self.run.stride = 1
+        self.run.passive = 0.5 * np.log(PASSIVE)
         self.tailed = problem.endless
         self.row_bytes = 8 * (self.size + 2) + self.m * self.big
         self.first, self.jumps = 1, 0
+        self.undetermined = 0  # jumps after which the run depends on what rounding has lost
+        self.drifts = False  # whether the last horizon was that of drift
         self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
         cells = self.m * self.big
         room = int(np.clip(4e6 / (8 * (self.size + cells)), 8, 256))
@@ -109,6 +114,7 @@ class Machine:
             "jumps": self.jumps,
             "jump_events": int(run.n_jump_events),
             "neglected": self.neglected,
+            "undetermined": self.undetermined,
         }
         place = (float(run.nearest_clock), int(run.nearest_neuron), int(run.nearest_surface))
         nearest = float(run.nearest)
@@ -146,8 +152,71 @@ class Machine:
 
     def _leap(self, tape: Tape) -> Outcome | None:
         """One jump over a phase in which the outputs stand still; an outcome if nothing would ever happen again."""
-        self.run.wait = 2**60
+        self.jumps += 1
+        t0 = self.time()
+        frozen, t1 = self._horizon()
+        if not np.isfinite(t1):
+            return Outcome.STATIONARY
+        if t1 <= t0 * (1 + 1e-15):
+            # Nothing to gain: integrate for a while before trying again.
+            self.run.wait = 50
+            return None
+        # Frames where something is to be seen: early, when neurons turn, and evenly.
+        inside = t0 + (t1 - t0) * np.union1d(
+            np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:]
+        )
+        before, drift = self._small(), self.run.speed * (t1 - t0)
+        for t in [*inside[:-1].tolist(), t1]:
+            frozen.write(t)
+            self._add_now(tape)
+        events = frozen.events_until(t1, self.run.clock)
+        if len(events):
+            tape.events.append(events)
+        self.run.n_events += len(events)
+        self.run.n_jump_events += len(events)
+        if frozen.undetermined:
+            self.undetermined += 1
+            self.run.nearest, self.run.nearest_clock = 0.0, self.run.clock
+            self.run.nearest_neuron, self.run.nearest_surface = int(frozen.large[0]), -1
+        if self.drifts:
+            self.run.wait = 8
+        self.neglected += float(self.pk.top * (np.sum(np.maximum(before, self._small())) + drift))
         return None
+
+    def _horizon(self) -> tuple[Frozen, float]:
+        """The phase of constant drive that begins now, and its end: a neuron becomes large, the run ends, or drift."""
+        t0 = self.time()
+        pace = 1.0 + t0 if self.tailed else 1.0  # of t against the clock
+        t_drift = t0 + DRIFT * pace / self.run.speed if self.run.speed > 0.0 else np.inf
+        frozen = Frozen(self, t0, 0.5 * np.log(ACTIVE))
+        t1 = frozen.horizon(min(self._time_of(self.run.end), t_drift))
+        self.drifts = t1 == t_drift
+        return frozen, t1
+
+    def _small(self) -> np.ndarray:
+        """e^{2c} of the small neurons, 0 for the others."""
+        c = layout.parts(self.st.y, self.rows, self.k)[2][: self.m]
+        return np.where((c < self.run.passive) & (self.st.dead[: self.m] == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0)
+
+    def time(self) -> float:
+        """The time of the present state, in the units of the run."""
+        return self._time_of(float(self.run.clock))
+
+    def _time_of(self, clock: float) -> float:
+        # Jumps happen early; times beyond float64 only ever bound them.
+        return float(np.expm1(min(clock, 700.0)) if self.tailed else clock)
+
+    def set_time(self, t: float) -> None:
+        """Sets the clock to time t, at most to the end."""
+        self.run.clock = min(np.log1p(t) if self.tailed else t, self.run.end)
+
+    def curvature(self) -> np.ndarray:
+        """d^2 L / df_i^2 at the present outputs, (n, k, k)."""
+        if self.pk.loss == SQUARE:
+            return np.broadcast_to(self.pk.weight * np.eye(self.k), (self.n, self.k, self.k))
+        f = self.work.f
+        p = np.exp(f - np.logaddexp.reduce(f, axis=1, keepdims=True))
+        return self.pk.weight * (p[:, :, None] * np.eye(self.k) - p[:, :, None] * p[:, None, :])
 
     # Any moment -----------------------------------------------------------------------------------------------------
 
@@ -183,7 +252,8 @@ class Machine:
             return q, b, c - self.units.log_size
         total_q, total_b, size = q[..., :m, :].copy(), b[..., :m, :].copy(), c[..., :m].copy()
         for at in range(m, self.rows, m):
-            ratio = np.exp(c[..., at : at + m] - c[..., :m])[..., None]
+            used = np.any(q[..., at : at + m, :] != 0.0, -1) | np.any(b[..., at : at + m, :] != 0.0, -1)
+            ratio = np.exp(np.where(used, c[..., at : at + m] - c[..., :m], -np.inf))[..., None]
             total_q += ratio * q[..., at : at + m, :]
             total_b += ratio * b[..., at : at + m, :]
         grown = np.sqrt(0.5 * (np.sum(total_q**2, -1) + np.sum(total_b**2, -1)))
@@ -219,8 +289,24 @@ class Machine:
 
     def _frames_in_jump(self, wanted: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """The wanted frames inside the jump that starts now, and the jump itself."""
-        self.run.wait = 2**60
-        return []
+        t0 = self.time()
+        frozen, t1 = self._horizon()
+        if t1 <= t0 * (1 + 1e-15):
+            self.run.wait = 50
+            return []
+        found = []
+        while self.run.next_frame < len(wanted):
+            t = self._time_of(float(wanted[self.run.next_frame]))
+            if t >= t1:
+                break
+            frozen.write(t)
+            _, _, y, code = self._kept()
+            found.append((y[None], code[None].astype(np.int8)))
+            self.run.next_frame += 1
+        if self.run.next_frame < len(wanted):
+            frozen.write(t1)
+            self.run.wait = 8 if self.drifts else 0
+        return found
 
     def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:
         """The present state as `restore` takes it."""

@@ -24,8 +24,8 @@ from reluflow.engine.layout import (
 )
 from reluflow.engine.locate import along_normal, between, first_crossing, may_release, suspects
 from reluflow.engine.tableau import STAGES
-from reluflow.engine.vector.events import at_event
-from reluflow.engine.vector.explicit import dense, error, settle, square_norm, stages, stretch
+from reluflow.engine.vector.events import at_event, followers_meet, hush
+from reluflow.engine.vector.explicit import dense, error, rescale, settle, square_norm, stages, stretch
 from reluflow.engine.vector.field import SQUARE, clock_shift, noise, per_surface, pulls, stiffness, velocity
 from reluflow.engine.vector.layout import heads
 from reluflow.engine.vector.locate import first_release, released_before
@@ -131,6 +131,10 @@ def calm(problem, state, run, v, work):
     noise(problem, state, state.y, work)
     fast, slow, grain = 0.0, 0.0, 0.0
     for j in range(rows):
+        lead = state.lead[j]
+        if lead >= 0 and lead != j:
+            turn = square_norm(row(v, j, r)) + square_norm(row(heads(v, rows, k), j, k))
+            fast += np.exp(c[j] + c[lead]) * np.sqrt(2.0 * turn)
         if state.dead[j] != 0:
             continue
         e2c = work.e2c[j]
@@ -149,6 +153,15 @@ def calm(problem, state, run, v, work):
 
 
 @inner
+def followed(state):
+    """Whether some neuron has a follower."""
+    for j in range(state.sign.size):
+        if state.lead[j] >= 0 and state.lead[j] != j:
+            return True
+    return False
+
+
+@inner
 def reason_to_stop(problem, state, run, scratch, budget, frames):
     """The status with which a burst ends before the next step, or GO_ON."""
     if scratch.step.dormant and run.checked == 0:
@@ -161,7 +174,7 @@ def reason_to_stop(problem, state, run, scratch, budget, frames):
     if not moving(problem, state, work):
         noise(problem, state, state.y, work)
         lost = hidden(problem, work)
-        if resting(problem, state, run, v, work):
+        if resting(problem, state, run, v, work) and not followed(state):
             return CANCELLED if lost else STATIONARY
         velocity(problem, state, state.y, run.clock, scratch.tmp, work)
     if run.wait == 0 and calm(problem, state, run, v, work):
@@ -317,7 +330,11 @@ def inspect(problem, state, run, scratch):
     if step.held:
         noise(problem, state, y1, work)
         step.margin1, _, _, _ = margins(problem, state, y1, work, scratch.at_hi)
+    if state.sign.size > problem.m:
+        hush(problem, state, scratch)
     suspects(problem, state, scratch)
+    if state.sign.size > problem.m:
+        followers_meet(problem, state, scratch)
     step.dips = step.held and may_release(state, scratch)
 
 
@@ -342,12 +359,12 @@ def locate(problem, state, run, scratch):
 
 @inner
 def merge(problem, state):
-    """Adds followers that have come near to their neuron's size to it; whether one was."""
+    """Adds followers that have come near to their neuron's size to it."""
+    rescale(problem, state)
     rows = state.sign.size
     r, k = problem.e.shape[1], problem.k
     b_all = heads(state.y, rows, k)
     _, c = weights(state.y, rows)
-    found = False
     for p in range(problem.m, rows):
         j = state.lead[p]
         if j < 0 or (state.dead[j] == 0 and c[p] - c[j] < MERGE):
@@ -367,8 +384,6 @@ def merge(problem, state):
         stretch(db, 0.0)
         c[p] = 0.0
         state.lead[p] = -1
-        found = True
-    return found
 
 
 @inner
@@ -381,7 +396,10 @@ def accept(problem, state, run, scratch):
     if not step.last:
         run.step = step.h * step.grow
     clear_fresh(problem, state, scratch.u1)
-    if merge(problem, state) or run.stale or step.suspects > 0 or step.dips or step.moved:
+    if state.sign.size > problem.m:
+        merge(problem, state)
+        run.stale = 1
+    elif run.stale or step.suspects > 0 or step.dips or step.moved:
         run.stale = 1
     else:
         copy(scratch.K[0], scratch.K[12])
@@ -416,6 +434,8 @@ def stop_at_event(problem, state, run, scratch):
         onto_surface(problem, state, scratch)
     velocity(problem, state, y1, step.new, scratch.K[12], work)
     run.n_fields += 2
+    if step.neuron >= 0:
+        step.neuron = state.lead[step.neuron]
     run.idle = run.idle + 1 if step.new == step.clock else 0
     copy(state.y, y1)
     run.clock = step.new
@@ -424,7 +444,8 @@ def stop_at_event(problem, state, run, scratch):
     if status == GO_ON:
         # Steps stay as long as before the event, which the error test allowed.
         run.step = step.h * max(1.0, step.grow)
-        merge(problem, state)
+        if state.sign.size > problem.m:
+            merge(problem, state)
     return status
 
 

@@ -53,12 +53,9 @@ def settle(problem, state, y):
                 dot += z[i] * q[i]
             for i in range(r):
                 q[i] -= dot * z[i]
-        bb, qq = square_norm(b), square_norm(q)
         if lead != j:
-            factor = np.sqrt(2.0 / (bb + qq))
-            stretch(q, factor)
-            stretch(b, factor)
             continue
+        bb, qq = square_norm(b), square_norm(q)
         wanted = 1.0
         if state.defect_sign[j] != 0.0:
             wanted = bb
@@ -71,6 +68,27 @@ def settle(problem, state, y):
             stretch(b, np.sqrt(wanted / bb))
         if qq > 0.0:
             stretch(q, np.sqrt(max(0.0, 2.0 - wanted) / qq))
+
+
+@inner
+def rescale(problem, state):
+    """Followers with |q|^2 + |b|^2 = 2 again."""
+    rows = state.sign.size
+    r, k = problem.e.shape[1], problem.k
+    b_all = heads(state.y, rows, k)
+    _, c = weights(state.y, rows)
+    for p in range(problem.m, rows):
+        if state.lead[p] < 0:
+            continue
+        q, b = row(state.y, p, r), row(b_all, p, k)
+        size = np.sqrt(0.5 * (square_norm(q) + square_norm(b)))
+        if size > 0.0:
+            stretch(q, 1.0 / size)
+            stretch(b, 1.0 / size)
+            c[p] += np.log(size)
+        else:
+            state.lead[p] = -1
+            c[p] = 0.0
 
 
 @inner
@@ -124,6 +142,11 @@ def error(problem, state, run, scratch, h):
         # Tested here because max() would drop a NaN.
         if not np.isfinite(s5 + s3):
             return np.inf
+        if lead != j:
+            # Relative to the follower's size at the end.
+            y1 = scratch.y1
+            grown = 0.5 * (square_norm(row(y1, j, r)) + square_norm(row(heads(y1, rows, k), j, k)))
+            s5, s3 = s5 / max(1.0, grown), s3 / max(1.0, grown)
         loud += work.e2c[j]
         if s5 > 0.0:
             worst = max(worst, s5 / np.sqrt(s5 + 0.01 * s3))

@@ -22,6 +22,8 @@ from reluflow.engine.loss import log_softplus
 from reluflow.engine.vector.layout import heads
 
 SQUARE, SOFTMAX = 0, 1
+STILL = 1e-11  # pull on a neuron with followers, relative to the forces of its data, that is rounding
+SEEN = 1e-20  # e^{2c} of a neuron whose followers may change the outputs
 
 
 @inner
@@ -214,6 +216,100 @@ def pulls(problem, state, y, force, rear, work):
 
 
 @inner
+def feed_back(problem, state, y, G, first, work):
+    """Adds to work.pull and work.lift of the followers in one place, rows `first` to first + m, what they do to their
+    neurons through the outputs: together they are a small change of the network, and its outputs change the drive.
+
+    Only neurons that are large enough to be seen take part.
+    """
+    rows, big = state.bits.shape
+    r, k = problem.e.shape[1], problem.k
+    b_all = heads(y, rows, k)
+    _, c = weights(y, rows)
+    acc = work.acc
+    top = -np.inf
+    for j in range(problem.m):
+        if state.lead[first + j] == j and work.e2c[j] > SEEN:
+            top = max(top, c[first + j] + c[j])
+    if top == -np.inf:
+        return
+    zero(acc[0])
+    zero(acc[1])
+    for j in range(problem.m):
+        p = first + j
+        if state.lead[p] != j or not work.e2c[j] > SEEN:
+            continue
+        amp, b, db = np.exp(c[p] + c[j] - top), row(b_all, j, k), row(b_all, p, k)
+        for s in range(big):
+            if (state.code[j, s] & 3) >= SLID:
+                continue
+            for o in range(k):
+                every = amp * (b[o] * work.u[p, s] + db[o] * work.u[j, s])
+                acc[0, s, o] += state.bits[j, s] * every
+                acc[1, s, o] += every
+    add_up(problem, acc, work.df)
+    for i in range(work.df.shape[0]):
+        bend(problem, i, work.f[i], -G if problem.loss == SOFTMAX else 0.0, work.df[i])
+        for o in range(k):
+            work.df[i, o] = -work.df[i, o]
+    per_surface(problem, work.df, work.probe_force, work.probe_rear)
+    for j in range(problem.m):
+        p = first + j
+        if state.lead[p] != j or not work.e2c[j] > SEEN:
+            continue
+        b, pull, lift, way = row(b_all, j, k), work.pull[p], work.lift[p], work.way
+        for i in range(r):
+            way[i] = 0.0
+        size = np.exp(min(300.0, top + c[j] - c[p]))
+        for s in range(big):
+            if (state.code[j, s] & 3) >= SLID or (state.bits[j, s] == 0.0 and problem.opposite[s] == 0):
+                continue
+            total = 0.0
+            for o in range(k):
+                part = size * (state.bits[j, s] * work.probe_force[s, o] + work.probe_rear[s, o])
+                lift[o] += part * work.u[j, s]
+                total += part * b[o]
+            for i in range(r):
+                way[i] += total * problem.e[s, i]
+        for a in range(state.slid[j]):
+            z = state.basis[j, a]
+            dot = 0.0
+            for i in range(r):
+                dot += z[i] * way[i]
+            for i in range(r):
+                way[i] -= dot * z[i]
+        for i in range(r):
+            pull[i] += way[i]
+
+
+@inner
+def followed_by(problem, state, j):
+    """Whether neuron j has a follower."""
+    for p in range(problem.m + j, state.sign.size, problem.m):
+        if state.lead[p] == j:
+            return True
+    return False
+
+
+@inner
+def rests(problem, state, work, j):
+    """Whether neuron j, which has followers, is moved by rounding alone: that would grow at the rates at which the
+    followers do, and is far larger than they are."""
+    if state.sign.size == problem.m or not followed_by(problem, state, j):
+        return False
+    total, size = 0.0, 0.0
+    for s in range(work.force.shape[0]):
+        if state.bits[j, s] > 0.0 or problem.opposite[s] == 1:
+            for o in range(problem.k):
+                total = max(total, abs(work.force[s, o]))
+    for i in range(work.pull.shape[1]):
+        size = max(size, abs(work.pull[j, i]))
+    for o in range(problem.k):
+        size = max(size, abs(work.lift[j, o]))
+    return size <= STILL * total
+
+
+@inner
 def velocity(problem, state, y, clock, out, work):
     """`out` = the velocity of (q, b, c, energy) at y with respect to the clock, bits frozen; returns G."""
     rows = state.sign.size
@@ -222,6 +318,8 @@ def velocity(problem, state, y, clock, out, work):
     G = drive(problem, work.f, work.g)
     per_surface(problem, work.g, work.force, work.rear)
     pulls(problem, state, y, work.force, work.rear, work)
+    for first in range(problem.m, rows, problem.m):
+        feed_back(problem, state, y, G, first, work)
     b_all, b_rates = heads(y, rows, k), heads(out, rows, k)
     _, c_rate = weights(out, rows)
     fac = np.exp(G + clock_shift(problem, clock))
@@ -230,6 +328,21 @@ def velocity(problem, state, y, clock, out, work):
         q, q_rate = row(y, j, r), row(out, j, r)
         b, b_rate = row(b_all, j, k), row(b_rates, j, k)
         pull, lift = work.pull[j], work.lift[j]
+        if state.lead[j] != j:
+            # A follower is linear, and its log size stands still within a step.
+            for i in range(r):
+                q_rate[i] = fac * pull[i]
+            for o in range(k):
+                b_rate[o] = fac * lift[o]
+            c_rate[j] = 0.0
+            continue
+        if rests(problem, state, work, j):
+            for i in range(r):
+                q_rate[i] = 0.0
+            for o in range(k):
+                b_rate[o] = 0.0
+            c_rate[j] = 0.0
+            continue
         rho, size = 0.0, 0.0
         for i in range(r):
             rho += 0.5 * pull[i] * q[i]

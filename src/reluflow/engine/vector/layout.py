@@ -66,7 +66,8 @@ class Work(NamedTuple):
     size: np.ndarray  # (rows,) |q_j| at the start of a step
     mark: np.ndarray  # (S,) how the surfaces of a neuron come to be resolved
     old: np.ndarray  # (S,) codes before
-    way: np.ndarray  # (r,) velocity with which a neuron arrived at w = 0
+    way: np.ndarray  # (r,) scratch space
+    df: np.ndarray  # (n, k) change of the outputs by followers
     log: np.ndarray  # (rows, 5) events: clock, neuron, surface, kind, whether what follows is unique
 
 
@@ -179,6 +180,7 @@ def new_work(rows: int, r: int, S: int, n: int, k: int) -> Work:
             mark=np.zeros(S, np.int64),
             old=np.zeros(S, np.int64),
             way=np.zeros(r),
+            df=np.zeros((n, k)),
             log=np.empty((max(1024, 5 * rows * (S + 2)), 5)),
         )
     )
