@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from reluflow import _progress
-from reluflow._checks import by_name, number, shown
+from reluflow._checks import by_name, number, one_output, shown
 from reluflow.clock import clock_for
 from reluflow.drive import driver_for, loop
 from reluflow.drive.loop import Progress
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE
 from reluflow.methods import DecayLimit, Descent, Flow, Limits, Method, Save, SteppedFlow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.problem import Problem
@@ -53,6 +53,11 @@ def solve(
         method = SteppedFlow(method.rtol)
     if isinstance(method, DecayLimit):
         _fits_the_limit(problem)
+    if problem.outputs > 1 and problem.train == "first" and not isinstance(method, Descent):
+        raise ValueError(
+            f'`train` must be "both" for a flow with several outputs ({problem.outputs} here), got "first": use '
+            "`rf.Descent(step=...)`."
+        )
     end = end_clock(problem, t1, log_t1, method)
     # t1 determines the iterations of a descent, so only limits given by the caller bound them.
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
@@ -92,12 +97,13 @@ def _keep(problem: Problem, method: Method, run: loop.Run, to: str | Path, call:
 
 def _fits_the_limit(problem: Problem) -> None:
     """Refuses what `rf.DecayLimit` does not cover."""
+    one_output(problem, "`rf.DecayLimit`", "solve with a small `decay`")
     if problem.tailed and problem.train == "first":
         raise ValueError(
             f'`rf.DecayLimit` with the {problem.loss} loss needs `train="both"`, got "first": outputs must grow like '
             "the square of the weights. Solve with a small `decay`."
         )
-    if not (problem.tailed or LOSSES[problem.loss].quadratic):
+    if not (problem.tailed or TABLE[problem.loss].quadratic):
         raise ValueError(
             f'`rf.DecayLimit` needs `loss="square"` or a loss with an exponential tail, got "{problem.loss}": solve '
             "with a small `decay`."

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.engine.layout import all_apart
-from reluflow.losses import LOSSES
+from reluflow.losses import LOSSES, TABLE
 from reluflow.problem import Problem
 
 EPS = float(np.finfo(float).eps)
@@ -125,7 +125,7 @@ def power_of_2(values: np.ndarray) -> float:
 
 def units_of(problem: Problem) -> Units:
     """The units that suit a problem."""
-    row = LOSSES[problem.loss]
+    row = TABLE[problem.loss]
     y0 = power_of_2(problem.data.y) if row.quadratic else 1.0
     first = problem.train == "first"
     b0 = 1.0
