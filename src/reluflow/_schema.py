@@ -7,6 +7,7 @@ generator is therefore reachable from a file as soon as it exists; nothing is re
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
@@ -44,6 +45,9 @@ NOTES = {
     "kappa": "n max|<x_i, x_k>| / |x|^2",
     "keep": "quantities kept of every run",
     "label": "the label's column: its header, or its number from 0; left out, y, or the last",
+    "label_flip": "share of labels turned; left out, none",
+    "label_noise": "standard deviation of noise in labels; left out, none",
+    "label_seed": "seed of both",
     "labels": 'a list of numbers, or "signs", "balanced", "gaussian", "positive"',
     "log_scale": "natural logarithm of the scale: -16.0 is e^-16",
     "log_scale_a": "the same for the output layer; left out, equal to log_scale",
@@ -174,6 +178,20 @@ def _kind(make: Callable, text: str, tables: Mapping[str, Table] | None = None, 
     return Kind(make, text, params)
 
 
+def _with_label_noise(kind: Kind) -> Kind:
+    """A kind of data that also takes `label_flip`, `label_noise` and `label_seed`: `Data.noisy` of what it makes."""
+
+    @functools.wraps(kind.make)
+    def make(*, label_flip=None, label_noise=None, label_seed=None, **given):
+        data = kind.make(**given)
+        if label_flip is None and label_noise is None:
+            return data
+        return data.noisy(flip=label_flip or 0.0, std=label_noise or 0.0, seed=label_seed or 0)
+
+    more = {"label_flip": "float | None", "label_noise": "float | None", "label_seed": "int | None"}
+    return kind._replace(make=make, params=kind.params | {k: Param(k, v, None, None) for k, v in more.items()})
+
+
 def _makers(module: str, result: str) -> dict[str | None, Kind]:
     """Public functions of a module annotated as returning `result`."""
     home = importlib.import_module(f"reluflow.{module}")
@@ -193,6 +211,7 @@ def tables() -> dict[str, Table]:
     from reluflow.solve import solve
 
     data = _makers("data", "Data") | {"arrays": _kind(rf.Data, "rf.Data")}
+    data = {name: _with_label_noise(kind) for name, kind in data.items()}
     init = _makers("init", "Params") | {"arrays": _kind(rf.Params, "rf.Params")}
     activations: dict[str | None, Kind] = {
         "relu": _kind(rf.ReLU, "rf.ReLU"),
