@@ -52,8 +52,8 @@ SENTENCES = [
     "my.toml line 12: `init.widht` is not an argument of `rf.init.balanced`: did you mean `width`?",
     "my.toml line 13: `init.log_scale` must be a number, got '-16': drop the quotes.",
     "my.toml line 14: `init.seed` must be a whole number, got 0.0: write 0.",
-    "my.toml line 17: `loss` must be one of 'square', 'logistic', 'logistic2', 'exponential', 'hinge2', got 'sqare': "
-    "did you mean `square`?",
+    "my.toml line 17: `loss` must be one of 'square', 'logistic', 'logistic2', 'exponential', 'hinge2', 'softmax', got "
+    "'sqare': did you mean `square`?",
     "my.toml line 21: `rtol` must be in [1e-13, 1e-2], got 5.0: 1e-8 suits most uses.",
     "my.toml line 24: `t1` must be positive and finite, got -3.0: time starts at 0; beyond 1e308 use `log_t1`.",
     "my.toml line 27: `frames` must be a whole number >= 2, got 1: the first and the last frame are always kept.",

@@ -108,6 +108,16 @@ def all_trained(init, what: str) -> None:
         )
 
 
+def one_output(subject, what: str, way_out: str = "") -> None:
+    """Raises one sentence if a network or labels have several outputs, where `what` is made for one.
+
+    `subject` is anything with `outputs`: Data, Params, a Problem.
+    """
+    if subject.outputs > 1:
+        way_out = way_out or "train one output at a time, as in `rf.Data(x, y[:, 0])`"
+        raise ValueError(f"{what} is for networks with one output, got {subject.outputs}: {way_out}.")
+
+
 def by_name(call: T) -> T:
     """The same function or class, with a one-sentence error for unknown or missing arguments."""
     if isinstance(call, type):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reluflow._checks import plainly, shown
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE
 
 REQUIRED = inspect.Parameter.empty
 TYPES = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "tuple": "a list"}
@@ -26,16 +26,17 @@ NOT_IN_FILES = ("problem", "method", "progress", "data", "init")
 
 # Meanings and units that a signature does not state; the template prints them next to the defaults.
 NOTES = {
-    "a": "output weights, one per neuron (mantissas: times e^log_scale)",
+    "a": "output weights, one per neuron, or a list of k (mantissas: times e^log_scale)",
     "at_zero": "derivative at 0 used by descent; flows decide it by the dynamics",
     "batch": "rows at a time; left out, all of them",
+    "classes": "names of the classes, or how many there are",
     "centre": 'true: minus the mean of these rows; "train": minus that of the training images',
     "d": "columns of x",
     "decay": "weight decay: adds (decay / 2) |theta|^2 to the loss; left out, 0",
     "delimiter": "cell separator",
     "delta": "radians",
     "depth": "number of layers of the target neuron",
-    "digits": '"all" or a list of digits; y is the digit',
+    "digits": '"all" or a list of digits, for loss = "softmax"; y is the place in the list',
     "dim": "columns of x; left out, the data's own",
     "dtype": '"float64" or "float32"',
     "fast_forward": "false takes every iteration, one by one",
@@ -47,7 +48,7 @@ NOTES = {
     "log_scale": "natural logarithm of the scale: -16.0 is e^-16",
     "log_scale_a": "the same for the output layer; left out, equal to log_scale",
     "log_t1": "natural logarithm of the end time: 230.0 is about 1e100",
-    "loss": "one of " + ", ".join(f'"{name}"' for name in LOSSES),
+    "loss": "one of " + ", ".join(f'"{name}"' for name in TABLE),
     "mean_std": "standard deviation of the centre's entries",
     "method.events": '"exact"; for thousands of data write kind = "stepped_flow"',
     "mu": "smallest label-signed cosine",
@@ -58,6 +59,7 @@ NOTES = {
     "norm_max": "longest row",
     "norm_min": "shortest row",
     "norms": "length of each row",
+    "outputs": "number of outputs; left out, what the labels ask for",
     "pair": "two digits, or two lists of digits: +1 against -1",
     "parity": "even digits +1, odd ones -1",
     "path": "a file, relative to this file's folder",
@@ -85,7 +87,7 @@ NOTES = {
     "w": "weights, one row per neuron (mantissas: times e^log_scale)",
     "width": "number of neurons",
     "x": "one row per data point",
-    "y": "one label per row",
+    "y": 'one label per row, or a list of k; for loss = "softmax" classes 0, 1, ...',
     "y3": "label of the third point",
 }
 # Example values for arguments without a default.
@@ -204,7 +206,7 @@ def tables() -> dict[str, Table]:
     }
     of_problem = {"activation": Table("problem.activation", activations, "relu")}
     of_solve = {
-        "save": Table("solve.save", {None: _kind(rf.Save, "rf.Save")}),
+        "save": Table("solve.save", {None: _kind(rf.Save, "rf.Save", drop=("to",))}),
         "limits": Table("solve.limits", {None: _kind(rf.Limits, "rf.Limits")}, optional=True),
     }
     return {

@@ -135,6 +135,16 @@ def states(arrays: dict[str, np.ndarray], where: str, m: int, big: int, r: int, 
     _must(bool(np.all(np.isfinite(clock)) and np.all(np.diff(clock) >= 0) and np.all(clock >= 0)), "times out of order")
 
 
+def plain_states(arrays: dict[str, np.ndarray], where: str, row: tuple[int, int]) -> None:
+    """Stored states of several outputs have the numbers and codes a row that their driver assumes."""
+    clock, y, codes = (arrays[f"{where}/{name}"] for name in ("clock", "y", "codes"))
+    rows = len(clock)
+    _must(y.shape == (rows, row[0]) and codes.shape == (rows, row[1]), f"`{where}` of another size")
+    _must(clock.shape == (rows,) and y.dtype == clock.dtype == np.float64, f"`{where}` of another type")
+    _must(codes.dtype == np.int8 and bool(np.all(codes >= 0)), "unknown codes")
+    _must(bool(np.all(np.isfinite(clock)) and np.all(np.diff(clock) >= 0) and np.all(clock >= 0)), "times out of order")
+
+
 def columns(arrays: dict[str, np.ndarray], kinds: int, m: int, n: int) -> None:
     """The events name neurons, data and kinds that exist, all of one length."""
     found = [arrays[f"events/{name}"] for name in ("t", "log_t", "neuron", "datum", "code", "unique")]

@@ -298,6 +298,8 @@ def _reduce(name: str, needs: str, subject):
     from reluflow.methods import Descent
     from reluflow.solution import Solution
 
+    several = getattr(getattr(subject, "problem", subject), "outputs", 1)
+    several = several if isinstance(several, int) else 1
     if needs == "data":
         subject = getattr(getattr(subject, "problem", subject), "data", subject)
         fits = isinstance(subject, Data)
@@ -316,4 +318,9 @@ def _reduce(name: str, needs: str, subject):
     init = getattr(getattr(subject, "problem", subject), "init", None)
     if isinstance(init, Params):
         all_trained(init, name)
+    if name.split(".")[0] in _found.names() and several > 1:
+        raise ValueError(
+            f"{name} does not apply: the papers are about networks with one output, got {several}; check a function of "
+            "your own with `rf.check(function, sol)`."
+        )
     return subject

@@ -106,7 +106,8 @@ class Comparison:
         width = self.flow.problem.init.width
         both = f", and {len(self.flow_flips)} in the flow" if len(self.flow_flips) else "; in the flow none did"
         flips = f"{len(self.flips)} of {width} output weights changed sign in descent{both}"
-        said.append((flips if len(self.flips) else "No output weight changed sign in descent") + ".")
+        if self.flow.problem.outputs == 1:
+            said.append((flips if len(self.flips) else "No output weight changed sign in descent") + ".")
         of = width * self.flow.problem.data.n
         said.append(f"At most {n_bits} of {of} activation bits differ at one of the times compared.")
         moved = [f"{p.kind} {shift:+.3g}" for p, _, shift in self.shifts if shift is not None and p.start > 0]
@@ -126,7 +127,7 @@ class Comparison:
     @property
     def threshold(self) -> float:
         """The difference of outputs that counts as separation."""
-        return self.tol * max(1.0, float(np.max(np.abs(self.flow.problem.data.y))))
+        return self.tol * max(1.0, float(np.max(np.abs(self.flow.problem.targets))))
 
     def __repr__(self) -> str:
         lines = [f"{'t':>12}{'loss (flow)':>16}{'loss (descent)':>16}{'output gap':>14}{'bits':>8}"]
@@ -175,8 +176,15 @@ class Comparison:
         return fig
 
 
+def _gap(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    """The largest difference of an output at each time."""
+    return np.max(np.abs(one - two), axis=tuple(range(1, one.ndim)))
+
+
 def _flipped(sol: Solution) -> np.ndarray:
     a = sol.checkpoints.a
+    if a.ndim == 3:  # with several outputs a_j has no sign
+        return np.empty(0, int)
     return np.flatnonzero(a[0] * a[-1] < 0)
 
 
@@ -224,7 +232,7 @@ def compare(
     counts = counts[counts <= last]
     t = counts * step
     one, two = flow.moments(t), descent.moments(t)
-    gap = np.max(np.abs(one.outputs - two.outputs), axis=1)
+    gap = _gap(one.outputs, two.outputs)
     differ = np.sum((one.bits != two.bits) & ~one.sliding, axis=(1, 2))
     found = Comparison(flow, descent, tol, t, np.exp(one.log_loss), np.exp(two.log_loss), gap, differ, None)
     beyond = np.flatnonzero(gap > found.threshold)
@@ -238,7 +246,7 @@ def _first(flow: Solution, descent: Solution, step: float, lo: int, hi: int, thr
     """The first iteration after lo whose outputs differ by more than the threshold, as 17 cuts at a time show it."""
     while hi - lo > 1:
         cuts = np.unique(np.linspace(lo, hi, 17).astype(int))
-        gap = np.max(np.abs(flow.outputs_at(cuts * step) - descent.outputs_at(cuts * step)), axis=1)
+        gap = _gap(flow.outputs_at(cuts * step), descent.outputs_at(cuts * step))
         k = int(np.argmax(gap > threshold))
         if k == 0:
             return int(cuts[0])

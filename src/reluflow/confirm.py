@@ -21,7 +21,7 @@ from reluflow.drive import driver_for, loop
 from reluflow.drive.loop import Progress
 from reluflow.engine.pack import units_of
 from reluflow.events import KINDS, Events
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE
 from reluflow.methods import Flow, Limits, Save
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -217,9 +217,9 @@ def _outputs(sol: Solution, other: Solution, log_end: float) -> float:
 
 def _size(problem: Problem, f: np.ndarray) -> float | np.ndarray:
     """What outputs are measured by: the labels where they are numbers, and max(1, |f|) where they are signs."""
-    if not LOSSES[problem.loss].quadratic:
+    if not TABLE[problem.loss].quadratic:
         return np.maximum(1.0, np.abs(f))
-    return float(np.max(np.abs(problem.data.y))) or float(np.max(np.abs(f))) or 1.0
+    return float(np.max(np.abs(problem.targets))) or float(np.max(np.abs(f))) or 1.0
 
 
 # Events ---------------------------------------------------------------------------------------------------------------

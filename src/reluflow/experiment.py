@@ -249,7 +249,17 @@ class Experiment:
         table, filled = _schema.tables()["init"], self._tables["init"]
         kind = table.kinds[filled["kind"]]
         more = {"dim": self.data.d if dim is None else dim} if "dim" in kind.params and "dim" not in filled else {}
+        if dim is None and "outputs" in kind.params and "outputs" not in filled and self._outputs() > 1:
+            more["outputs"] = self._outputs()
         return _schema.build(table, filled, **more)
+
+    def _outputs(self) -> int:
+        """The number of outputs that the data ask for: of their labels, or of their classes for the softmax loss."""
+        from reluflow.data.core import class_count
+
+        if self._tables["problem"].get("loss") != "softmax" or self.data.outputs > 1:
+            return self.data.outputs
+        return max(2, class_count(self.data.y), len(self.data.classes or ()))
 
     def _problem(self, data: Data, init: Params) -> Problem:
         return _schema.build(_schema.tables()["problem"], self._tables["problem"], data=data, init=init)
@@ -267,6 +277,8 @@ class Experiment:
         row, label = np.ones((1, 1)), np.ones(1)
         one = Data(row, label), Params(row, label)
         toy = [Problem(*one)]
+        if self._tables.get("problem", {}).get("loss") == "softmax":
+            one = Data(row, label), Params(row, np.ones((1, 2)))
         method: list[Method] = [Flow()]
         solve, table = self._tables.get("solve", {}), _schema.tables()["solve"]
         few = not isinstance(self._tables.get("init", {}).get("width"), int) or self._tables["init"]["width"] <= CHEAP

@@ -20,6 +20,8 @@ LOG_MIN = -1e6
 class Params:
     """Weights `w` (width, dim) and `a` (width,), each row times e^`log_scale` (a number, or one per neuron).
 
+    `a` of shape (width, k) is a network with k outputs; (width, 1) is the same as (width,).
+
     `log_scale_a` is needed only when the two layers have different scales; left out, it equals `log_scale`. `fixed`
     (width, dim) is True where an entry of w is not trained; `rf.from_torch` uses it for an output bias, the output
     weight of a neuron (0, ..., 0, 1) that stays so.
@@ -33,7 +35,14 @@ class Params:
 
     def __post_init__(self) -> None:
         w = as_finite("w", self.w, ndim=2, hint="give one row per neuron, shape (width, dim)")
-        a = as_finite("a", self.a, ndim=1, hint="give one output weight per neuron, shape (width,)")
+        a = as_finite("a", self.a, hint="give one output weight per neuron, shape (width,), or k, shape (width, k)")
+        if a.ndim not in (1, 2) or (a.ndim == 2 and a.shape[1] == 0):
+            raise ValueError(
+                f"`a` must have 1 or 2 dimensions, got shape {a.shape}: give one output weight per neuron, shape "
+                "(width,), or k of them, shape (width, k)."
+            )
+        if a.ndim == 2 and a.shape[1] == 1:
+            a = np.ascontiguousarray(a[:, 0])
         if w.shape[0] == 0 or w.shape[1] == 0:
             raise ValueError(f"`w` must have at least one neuron and one column, got shape {w.shape}.")
         if a.shape[0] != w.shape[0]:
@@ -57,6 +66,11 @@ class Params:
         return self.w.shape[1]
 
     @property
+    def outputs(self) -> int:
+        """How many outputs the network has."""
+        return 1 if self.a.ndim == 1 else self.a.shape[1]
+
+    @property
     def log_scales(self) -> tuple[np.ndarray, np.ndarray]:
         """The log scales of the rows of `w` and of `a`, one per neuron each."""
         log_w = np.broadcast_to(np.asarray(self.log_scale, dtype=float), (self.width,)).copy()
@@ -67,7 +81,7 @@ class Params:
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
         """True weights (w, a) as plain arrays; raises ValueError if they underflow."""
         log_w, log_a = self.log_scales
-        w, a = self.w * np.exp(log_w)[:, None], self.a * np.exp(log_a)
+        w, a = self.w * np.exp(log_w)[:, None], self.a * np.exp(log_a if self.a.ndim == 1 else log_a[:, None])
         lost = np.any((w == 0) & (self.w != 0)) or np.any((a == 0) & (self.a != 0))
         if lost:
             low = float(min(log_w.min(), log_a.min()))
@@ -82,7 +96,8 @@ class Params:
         low, high = min(log_w.min(), log_a.min()), max(log_w.max(), log_a.max())
         span = f"{low:.6g}" if low == high else f"{low:.6g}..{high:.6g}"
         fixed = "" if self.fixed is None else f", {np.count_nonzero(self.fixed)} fixed"
-        return f"Params(width={self.width}, dim={self.dim}, log_scale={span}{fixed})"
+        outputs = "" if self.outputs == 1 else f", outputs={self.outputs}"
+        return f"Params(width={self.width}, dim={self.dim}{outputs}, log_scale={span}{fixed})"
 
 
 def _fixed(value, shape: tuple[int, int]) -> np.ndarray | None:
@@ -119,22 +134,44 @@ def _draw(width, dim, seed):
 
 
 @by_name
-def balanced(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, signs=None) -> Params:
+def balanced(
+    width: int, dim: int, log_scale: float = -10.0, seed: int = 0, signs=None, outputs: int | None = None
+) -> Params:
     """Gaussian rows g_j with a_j = s_j |w_j|, both layers times e^`log_scale`; `signs` fixes the s_j instead of
-    drawing them."""
+    drawing them.
+
+    With several `outputs` a_j has the length |w_j| and a uniform direction, that of a Gaussian vector drawn after g.
+    """
     width, dim, rng = _draw(width, dim, seed)
     g = rng.normal(size=(width, dim))
+    k = _outputs(outputs)
+    if k > 1:
+        if signs is not None:
+            raise ValueError(
+                f"`signs` are for one output, got `outputs={k}`: give `rf.Params(w, a)` with your own `a`."
+            )
+        a = rng.normal(size=(width, k))
+        a *= (np.linalg.norm(g, axis=1) / np.linalg.norm(a, axis=1))[:, None]
+        return Params(g, a, log_scale=log_scale)
     s = rng.choice([-1.0, 1.0], size=width) if signs is None else _signs(signs, width)
     return Params(g, s * np.linalg.norm(g, axis=1), log_scale=log_scale)
 
 
 @by_name
-def gaussian(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, log_scale_a: float | None = None) -> Params:
+def gaussian(
+    width: int,
+    dim: int,
+    log_scale: float = -10.0,
+    seed: int = 0,
+    log_scale_a: float | None = None,
+    outputs: int | None = None,
+) -> Params:
     """Independent standard normal entries in both layers, times e^`log_scale` (the output layer times
     e^`log_scale_a`)."""
     width, dim, rng = _draw(width, dim, seed)
     w = rng.normal(size=(width, dim))
-    return Params(w, rng.normal(size=width), log_scale=log_scale, log_scale_a=log_scale_a)
+    a = rng.normal(size=(width, _outputs(outputs)))
+    return Params(w, a, log_scale=log_scale, log_scale_a=log_scale_a)
 
 
 @by_name
@@ -152,8 +189,13 @@ def fixed_output(width: int, dim: int, log_scale: float = -10.0, seed: int = 0, 
 
 @by_name
 def arrays(w, a, log_scale: float = 0.0, log_scale_a: float | None = None) -> Params:
-    """Given weights `w` (width, dim) and `a` (width,), times e^`log_scale` (the output layer times e^`log_scale_a`)."""
+    """Given weights `w` (width, dim) and `a` (width,) or (width, k), times e^`log_scale` (the output layer times
+    e^`log_scale_a`)."""
     return Params(w, a, log_scale=log_scale, log_scale_a=log_scale_a)
+
+
+def _outputs(outputs: int | None) -> int:
+    return 1 if outputs is None else whole("outputs", outputs, least=1, hint="leave it out for one output")
 
 
 def _signs(signs, width: int) -> np.ndarray:

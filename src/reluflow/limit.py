@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow._checks import all_trained, as_finite, by_name
+from reluflow._checks import all_trained, as_finite, by_name, one_output
 from reluflow._early import Early, early_phase, text_of
 from reluflow._saddles import Course, Saddle, followed_course, orthogonal_course, orthogonal_inputs
 from reluflow.engine.pack import loss_at_zero
@@ -99,6 +99,7 @@ def limit(problem: Problem, *, follow: bool = True, log_scales: Scales = (-1e4, 
     """
     if not isinstance(problem, Problem):
         raise TypeError(f"`problem` must be an rf.Problem, got {type(problem).__name__}.")
+    one_output(problem, "`rf.limit`", "follow the flow at a tiny scale, as in `rf.init.balanced(..., log_scale=-1000)`")
     all_trained(problem.init, "`rf.limit`")
     if problem.train == "first":
         raise ValueError(

@@ -11,6 +11,9 @@ curvature are also given by their logarithms, which hold where the numbers thems
 time by log(1 + t). A loss without a tail has a force of its own size, and its clock is t.
 
 A new loss is a new row. Codes are numbers in compiled kernels: give the next free one and change none.
+
+`LOSSES` are the losses of one output. The square serves several outputs as well, summed over them; `Softmax`, the
+cross-entropy of classes, needs at least two. `TABLE` has all of them.
 `reluflow.reference`, which judges the engine, has formulas of its own on purpose.
 """
 
@@ -42,7 +45,7 @@ class Loss:
     linear: Formulas  # c l, c (-dl/df), c d^2 l/df^2 of y and f
     tail: Formulas | None = None  # logarithms of l, |dl/df|, d^2 l/df^2 of z = y f without c; None: no tail
     factor: float = 1.0  # multiplies all of the above
-    labels: str = "signs"  # "signs": labels are +1 and -1; "numbers": any
+    labels: str = "signs"  # "signs": labels are +1 and -1; "numbers": any ("classes": see `Softmax`)
     quadratic: bool = False  # l = (f - y)^2 / 2: curvature 1, which the implicit step and least squares rely on
 
     @property
@@ -171,3 +174,60 @@ _ROWS = (
 )
 
 LOSSES: dict[str, Loss] = {row.name: row for row in _ROWS}
+
+
+@dataclass(frozen=True)
+class Softmax:
+    r"""The cross-entropy of k classes: l = -log p_y = softplus(s), s = log sum_{c != y} e^{f_c - f_y}.
+
+    `y` is one-hot (n, k) and `f` has the shape (..., n, k). As for other losses with a tail, logarithms hold where the
+    numbers underflow; 1 - p_y is the sum of the other p.
+    """
+
+    name: str = "softmax"
+    code: int = 5
+    text: str = "-log(e^f_y / sum_c e^f_c)"
+    factor: float = 1.0
+    labels: str = "classes"
+    quadratic: bool = False
+    tailed: bool = True
+
+    @property
+    def log_factor(self) -> float:
+        return float(np.log(self.factor))
+
+    def _lead(self, y, f):
+        """s of every datum, minus the margin for two classes."""
+        own = np.sum(y * f, axis=-1, keepdims=True)
+        return np.logaddexp.reduce(np.where(y > 0.0, -np.inf, f - own), axis=-1)
+
+    def value(self, y, f, c=1.0):
+        """c l, (..., n)."""
+        return c * self.factor * np.logaddexp(0.0, self._lead(y, f))
+
+    def force(self, y, f, c=1.0):
+        """c (e_y - p), (..., n, k)."""
+        p = np.exp(f - np.logaddexp.reduce(f, axis=-1, keepdims=True))
+        others = np.where(y > 0.0, 0.0, p)
+        own = np.sum(others, axis=-1, keepdims=True)
+        return c * self.factor * (np.where(y > 0.0, own, 0.0) - others)
+
+    def log_value(self, y, f):
+        """log l, (..., n), without `log_factor`."""
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            return _log_softplus(self._lead(y, f))
+
+    def log_total(self, y, f, weight: float, constant: float = 0.0):
+        """log of the sum over data (the last axis but one) of weight l, plus `constant`."""
+        with np.errstate(divide="ignore"):
+            total = np.logaddexp.reduce(self.log_value(y, f), axis=-1) + np.log(weight) + self.log_factor
+            return np.logaddexp(total, np.log(constant))
+
+
+SOFTMAX = Softmax()
+TABLE: dict[str, Loss | Softmax] = {**LOSSES, SOFTMAX.name: SOFTMAX}
+
+
+def one_hot(y: np.ndarray, k: int) -> np.ndarray:
+    """Classes 0 to k - 1 as rows of k numbers, 1 for the class and 0 for the others."""
+    return (np.asarray(y)[..., None] == np.arange(k)).astype(float)

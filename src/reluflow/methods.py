@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -134,11 +135,16 @@ def as_bytes(memory: str) -> int:
 @by_name
 @dataclass(frozen=True)
 class Save:
-    """What a Solution keeps: frames at `times`, or at most `frames` of the run's own steps, within `memory`."""
+    """What a Solution keeps: frames at `times`, or at most `frames` of the run's own steps, within `memory`.
+
+    `to` is a folder that the run is written to every ten minutes while it is computed, and at its end; `rf.resume` goes
+    on from there after a crash. A run that is there already is replaced.
+    """
 
     times: tuple | None = None
     frames: int = 1000
     memory: str = "64 MiB"
+    to: str | Path | None = None
 
     def __post_init__(self) -> None:
         whole("frames", self.frames, least=2, hint="the first and the last frame are always kept")

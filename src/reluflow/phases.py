@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reluflow._checks import number
+from reluflow.data.core import class_margins
 from reluflow.replay import Moments
 
 if TYPE_CHECKING:
@@ -94,8 +95,9 @@ class Track:
 
     def _columns(self, at: Moments) -> tuple[np.ndarray, ...]:
         with np.errstate(divide="ignore"):
-            size = 2.0 * at.log_scale + np.log(np.abs(at.a)) + np.log(np.linalg.norm(at.q, axis=-1))
-        top = np.max(np.abs(at.outputs), axis=1)
+            of_a = np.abs(at.a) if at.a.ndim == 2 else np.linalg.norm(at.a, axis=-1)
+            size = 2.0 * at.log_scale + np.log(of_a) + np.log(np.linalg.norm(at.q, axis=-1))
+        top = np.max(np.abs(at.outputs), axis=tuple(range(1, at.outputs.ndim)))
         # Beyond 1e300 nothing but the end matters, and differences of infinities would.
         return at.clock, np.minimum(at.t, 1e300), at.log_loss, top, size
 
@@ -148,7 +150,7 @@ def phases(sol: Solution, tol: float = 1e-2) -> Phases:
     """The phases of a flow or a descent; `tol` is the share of max |y| below which outputs count as nothing."""
     tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
     track = Track(sol)
-    small = tol * float(np.max(np.abs(sol.problem.data.y), initial=0.0))
+    small = tol * float(np.max(np.abs(sol.problem.targets), initial=0.0))
     clock, t, logs, top, size = track.columns
     T = longest_growth_time(t, size)
     if len(t) < 2 or np.all(top <= small):
@@ -299,5 +301,6 @@ def _told(sol: Solution, track: Track, edges: list[float], kinds: list[str]) -> 
 
 def _fitted(sol: Solution) -> bool:
     """Whether every datum is on its right side at the end."""
-    data = sol.problem.data
-    return bool(np.all((data.y * sol.end.outputs[0] > 0) | ~np.any(data.x, axis=1)))
+    data, f = sol.problem.data, sol.end.outputs[0]
+    right = data.y * f > 0 if sol.problem.outputs == 1 else class_margins(sol.problem.targets, f) > 0
+    return bool(np.all(right | ~np.any(data.x, axis=1)))

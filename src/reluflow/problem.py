@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from reluflow._checks import by_name, number, one_of
-from reluflow.data.core import Data
+from reluflow.data.core import Data, class_count
 from reluflow.init import Params
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE, Softmax, one_hot
 
 
 def _share(name: str, value: float) -> float:
@@ -73,6 +73,9 @@ class Problem:
     row of `reluflow.losses`; `reduction` is the "mean" or the "sum" over the data; `activation` is `rf.ReLU()`,
     `rf.LeakyReLU(slope)`, "relu" or "linear"; `train` is "both" layers or the "first" alone.
 
+    A network with k outputs (`rf.init.balanced(..., outputs=k)`) has the loss "square" with labels of shape (n, k),
+    (1/2)|f-y|^2, or "softmax", the cross-entropy of classes 0 to k - 1.
+
     `decay` > 0 adds (decay / 2) |theta|^2 to what is minimised, theta being the weights that are trained; `loss` and
     `log_loss` of a run stay those of the data.
     """
@@ -94,7 +97,7 @@ class Problem:
                 f"`init` must be an rf.Params, got {type(self.init).__name__}: try `rf.init.balanced(...)`."
             )
         object.__setattr__(self, "activation", as_activation(self.activation))
-        one_of("loss", self.loss, LOSSES)
+        one_of("loss", self.loss, TABLE)
         one_of("reduction", self.reduction, ("mean", "sum"))
         one_of("train", self.train, ("both", "first"))
         decay = number(
@@ -109,7 +112,8 @@ class Problem:
             raise ValueError(
                 f"`init` must have the data's dimension, got {self.init.dim} for d = {self.data.d}: use `dim=data.d`."
             )
-        if LOSSES[self.loss].labels == "signs" and not np.all(np.abs(self.data.y) == 1.0):
+        self._fits_outputs()
+        if TABLE[self.loss].labels == "signs" and not np.all(np.abs(self.data.y) == 1.0):
             bad = self.data.y[np.abs(self.data.y) != 1.0][0]
             raise ValueError(
                 f'Labels must be +1 or -1 for the {self.loss} loss, got {bad}: relabel, or use `loss="square"`.'
@@ -121,6 +125,60 @@ class Problem:
                     f"`log_scale` must be >= -700 when only the first layer is trained, got {low:.6g}: "
                     "there events happen at times of the order of the scale itself."
                 )
+
+    def _fits_outputs(self) -> None:
+        """Refuses a network whose number of outputs is not that of the labels."""
+        have, want, labels = self.init.outputs, self.data.outputs, TABLE[self.loss].labels
+        if labels == "signs" and (have > 1 or want > 1):
+            raise ValueError(
+                f"The {self.loss} loss is for one output, got {max(have, want)}: with several outputs use "
+                '`loss="square"` or, for classes, `loss="softmax"`.'
+            )
+        if labels == "classes":
+            if want > 1:
+                raise ValueError(
+                    f"Labels must be classes, whole numbers of shape (n,), for the softmax loss, got shape "
+                    f"{self.data.y.shape}: use `y.argmax(axis=1)` if they are one-hot."
+                )
+            want = max(2, class_count(self.data.y), len(self.data.classes or ()))
+            if have < want:
+                raise ValueError(
+                    f"`init` must have an output for each of the {want} classes of the softmax loss, got {have}: use "
+                    f"`rf.init.balanced(..., outputs={want})`."
+                )
+        elif have != want:
+            classes = ' (or `loss="softmax"`, if the labels are classes)' if want == 1 else ""
+            raise ValueError(
+                f"`init` must have as many outputs as the labels, got {have} for {want}: use `outputs={want}`{classes}."
+            )
+        if have > 1 and self.init.fixed is not None:
+            raise ValueError(
+                f"Fixed weights, such as an output bias, are for one output, got {have}: use a last Linear with "
+                "`bias=False`, or omit `fixed`."
+            )
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs of the network."""
+        return self.init.outputs
+
+    @property
+    def targets(self) -> np.ndarray:
+        """Labels as the loss compares them with the outputs, (n, k): as given, or one-hot for classes."""
+        y = self.data.y
+        if TABLE[self.loss].labels == "classes":
+            return one_hot(y, self.outputs)
+        return y.reshape(self.data.n, self.outputs)
+
+    def log_loss(self, f: np.ndarray) -> np.ndarray:
+        """log of the loss for outputs `f` (..., n), or (..., n, k) with several outputs."""
+        row = TABLE[self.loss]
+        if isinstance(row, Softmax):
+            return row.log_total(self.targets, f, self.weight)
+        f = np.asarray(f)
+        if self.outputs > 1:
+            f = f.reshape(*f.shape[:-2], -1)
+        return row.log_total(self.data.y.ravel(), f, self.weight)
 
     def with_rates(self, w: float = 1.0, a: float = 1.0) -> Problem:
         """The problem whose flow (and descent) is this one's with the layers learning at rates `w` and `a`.
@@ -139,7 +197,7 @@ class Problem:
                 f"`with_rates` needs equal rates when `decay` > 0, got {w:g} and {a:g}: the layers would decay at "
                 "different rates, which is not supported."
             )
-        data = Data(self.data.x * np.sqrt(w * a), self.data.y, name=self.data.name)
+        data = Data(self.data.x * np.sqrt(w * a), self.data.y, name=self.data.name, classes=self.data.classes)
         log_w, log_a = self.init.log_scales
         init = Params(self.init.w, self.init.a, log_scale=log_w - 0.5 * np.log(w), log_scale_a=log_a - 0.5 * np.log(a))
         return replace(self, data=data, init=init, decay=self.decay * w)
@@ -152,7 +210,7 @@ class Problem:
     @property
     def tailed(self) -> bool:
         """Whether the loss reaches its minimum only at infinity."""
-        return LOSSES[self.loss].tailed
+        return TABLE[self.loss].tailed
 
     @property
     def endless(self) -> bool:

@@ -37,6 +37,11 @@ class Replay:
         """Numbers of neurons and of surfaces: the shape of a row of codes."""
         return self._driver.m, self._driver.big
 
+    @property
+    def units(self) -> Any:
+        """The units a flow is computed in, None for others."""
+        return getattr(self._driver, "units", None)
+
     def known(self, clock: np.ndarray) -> None:
         """Raises where the run knows nothing; a computed run knows every instant of its span."""
 
@@ -61,17 +66,17 @@ class Replay:
         return States(clock, y, code)
 
     def look(self, states: States, bits: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Outputs (rows, n), log loss (rows,) and, when asked for, bits (rows, m, n) of states."""
+        """Outputs (rows, n) or (rows, n, k), log loss (rows,) and, when asked for, bits (rows, m, n) of states."""
         coords = self._driver.coords
         with self._lock:
             clock, y, code = map(_writeable, states)
             f, logs, of_surface = self._driver.look(clock, y, code, bits=bits)
-        outputs = np.zeros((len(f), coords.n))
+        outputs = np.zeros((len(f), coords.n, *f.shape[2:]))
         outputs[:, coords.kept] = f
         return outputs, logs, self._of_data(of_surface) if bits else of_surface
 
     def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """q (..., m, r), b (..., m) and c (..., m) of states (..., m (r + 2) + 1)."""
+        """q (..., m, r), b (..., m) or (..., m, k), and c (..., m) of states."""
         return self._driver.split(y)
 
     def expand(self, q: np.ndarray) -> np.ndarray:
@@ -154,7 +159,7 @@ class Moments:
 
     @property
     def a(self) -> np.ndarray:
-        """Mantissas of a: true weights are a e^`log_scale`, (rows, width)."""
+        """Mantissas of a: true weights are a e^`log_scale`, (rows, width), or (rows, width, k) with k outputs."""
         return self._split[1]
 
     @property
@@ -174,7 +179,7 @@ class Moments:
 
     @property
     def outputs(self) -> np.ndarray:
-        """f(x_i), (rows, n)."""
+        """f(x_i), (rows, n), or (rows, n, k) with k outputs."""
         return self._looked[0]
 
     @property

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from reluflow._checks import as_finite
+from reluflow._checks import as_finite, one_output
 from reluflow.clock import Clock, clock_for
+from reluflow.data.core import Data
 from reluflow.drive.loop import Driver, Run
 from reluflow.drive.recorder import Costs, States
 from reluflow.events import Events
 from reluflow.init import LOG_MIN, Params
-from reluflow.losses import LOSSES
 from reluflow.methods import DecayLimit, Descent, Flow, Method
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from reluflow.data.core import Data
     from reluflow.experiment import Experiment
     from reluflow.phases import Phases
 
@@ -189,7 +188,7 @@ class Solution:
 
     @property
     def outputs(self) -> np.ndarray:
-        """f(x_i) at every frame, (frames, n)."""
+        """f(x_i) at every frame, (frames, n), or (frames, n, k) with k outputs."""
         return self.frames.outputs
 
     @property
@@ -200,6 +199,7 @@ class Solution:
     @property
     def sign(self) -> np.ndarray:
         """Sign of a_j at every frame, (frames, width)."""
+        one_output(self.problem, "`sol.sign`", "read the directions of a_j from `sol.a`")
         return np.sign(self.a)
 
     @property
@@ -209,7 +209,7 @@ class Solution:
 
     @property
     def a(self) -> np.ndarray:
-        """Mantissas of a: true weights are a e^`log_scale`, (frames, width)."""
+        """Mantissas of a: true weights are a e^`log_scale`, (frames, width), or (frames, width, k) with k outputs."""
         return self.frames.a
 
     @property
@@ -241,11 +241,18 @@ class Solution:
         return store.to_xarray(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A table with one row per frame: t, log_t, loss, log_loss, every output and every log |w_j|."""
+        """A table with one row per frame: t, log_t, loss, log_loss, every output and every log |w_j|.
+
+        With several outputs `output_i_c` is output c on datum i.
+        """
         import pandas as pd
 
         columns = {"t": self.t, "log_t": self.log_t, "loss": self.loss, "log_loss": self.log_loss}
-        columns |= {f"output_{i}": f for i, f in enumerate(self.outputs.T)}
+        outputs = self.outputs
+        if outputs.ndim == 2:
+            columns |= {f"output_{i}": f for i, f in enumerate(outputs.T)}
+        else:
+            columns |= {f"output_{i}_{c}": outputs[:, i, c] for i, c in np.ndindex(outputs.shape[1:])}
         columns |= {f"log_norm_{j}": size for j, size in enumerate(self.log_norm.T)}
         return pd.DataFrame(columns, index=pd.RangeIndex(len(self.t), name="frame"))
 
@@ -274,7 +281,7 @@ class Solution:
         return params[0] if scalar else params
 
     def outputs_at(self, t: Times = None, *, log_t: Times = None) -> np.ndarray:
-        """f(x_i) at time t: (n,), or (times, n)."""
+        """f(x_i) at time t: (n,), or (times, n); with k outputs (n, k), or (times, n, k)."""
         found, scalar = self._moments(t, log_t)
         return found.outputs[0] if scalar else found.outputs
 
@@ -304,7 +311,9 @@ class Solution:
         return self.bits_at(0.0) if isinstance(self.method, Descent) else self.replay.signs()
 
     def predict(self, x: Any, t: Times = None, *, log_t: Times = None) -> np.ndarray:
-        """f(x) of new inputs at the end of the run, or at time t (or e^log_t): (k,), or (times, k).
+        """f(x) of new inputs at the end of the run, or at time t (or e^log_t): (rows,), or (times, rows).
+
+        With k outputs (rows, k), or (times, rows, k); `sol.classify` gives classes.
 
         `x` has one row per input, with the data's columns; where the data's last column is constant (`with_bias()`) it
         may be left out, and on a line `x` may be a list of numbers.
@@ -317,19 +326,40 @@ class Solution:
         slope = self.problem.activation.slope
         z = found.w @ rows.T
         with np.errstate(under="ignore", over="ignore"):
-            scaled = found.a * np.exp(2.0 * found.log_scale)
-            f = np.einsum("tm,tmk->tk", scaled, np.maximum(z, slope * z))
+            if self.problem.outputs == 1:
+                scaled = found.a * np.exp(2.0 * found.log_scale)
+                f = np.einsum("tm,tmk->tk", scaled, np.maximum(z, slope * z))
+            else:
+                scaled = found.a * np.exp(2.0 * found.log_scale)[..., None]
+                f = np.swapaxes(np.maximum(z, slope * z), 1, 2) @ scaled
         return f[0] if scalar else f
+
+    def classify(self, x: Any, t: Times = None, *, log_t: Times = None) -> np.ndarray:
+        """The classes of new inputs: where f(x) is largest, or with one output its sign, +1 or -1; as `predict`."""
+        f = self.predict(x, t, log_t=log_t)
+        return np.where(f > 0.0, 1.0, -1.0) if self.problem.outputs == 1 else np.argmax(f, axis=-1)
+
+    def accuracy(self, data: Data | None = None, t: Times = None, *, log_t: Times = None) -> float | np.ndarray:
+        """The share of rows that `classify` gets right: of the training data, or of other `data`."""
+        data = self.problem.data if data is None else data
+        found = self.classify(data.x, t, log_t=log_t)
+        wanted = data.y if data.outputs == 1 else np.argmax(data.y, axis=1)
+        if self.problem.outputs == 1 and not np.all(np.abs(wanted) == 1.0):
+            raise ValueError(
+                f"`accuracy` needs labels +1 and -1, or classes, got {wanted[np.abs(wanted) != 1.0][0]:g}: "
+                "see `test_loss`."
+            )
+        share = np.mean(found == wanted, axis=-1)
+        return float(share) if share.ndim == 0 else share
 
     def test_loss(self, data: Data, t: Times = None, *, log_t: Times = None) -> float | np.ndarray:
         """The problem's loss on other data, at the end of the run or at times t (or e^log_t)."""
-        f = np.atleast_2d(self.predict(data.x, t, log_t=log_t))
-        weight = 1.0 / data.n if self.problem.reduction == "mean" else 1.0
+        f = self.predict(data.x, t, log_t=log_t)
+        # The problem on other data: as many rows as there are, in whatever coordinates `predict` took them.
+        other = replace(self.problem, data=Data(np.zeros((data.n, self.problem.data.d)), data.y))
         with np.errstate(over="ignore"):
-            found = np.exp(LOSSES[self.problem.loss].log_total(data.y, f, weight))
-        when = t if log_t is None else log_t
-        scalar = when is None or np.ndim(when) == 0
-        return float(found[0]) if scalar else found
+            found = np.exp(other.log_loss(f))
+        return float(found) if found.ndim == 0 else found
 
     def phases(self, tol: float = 1e-2) -> Phases:
         """Alignment, growth, plateaus, convergence: a table with start, end, neurons that grew, losses of saddles."""
@@ -398,7 +428,7 @@ class Solution:
         low = min(float(v.min()) for v in p.init.log_scales)
         rows = [
             ("data", f"{p.data.name or 'arrays'}: {p.data.n} points in {p.data.d} dimensions"),
-            ("network", f"{p.init.width} neurons from e^{low:.6g}, {p.reduction} {p.loss} loss"),
+            ("network", f"{p.init.width} neurons{_outputs_text(p)} from e^{low:.6g}, {p.reduction} {p.loss} loss"),
             ("time", f"0 to {end_text(self)}"),
             ("loss", f"{_size(float(self.log_loss[0]))} to {_size(float(self.end.log_loss[0]))}"),
             ("events", f"{s.events:,}"),
@@ -416,6 +446,10 @@ class Solution:
 def _params(w: np.ndarray, a: np.ndarray, log_scale: np.ndarray, fixed: np.ndarray | None) -> Params:
     """Weights at one instant; a neuron that has shrunk below the smallest log scale is given that."""
     return Params(w, a, log_scale=np.maximum(log_scale, LOG_MIN), fixed=fixed)
+
+
+def _outputs_text(problem: Problem) -> str:
+    return "" if problem.outputs == 1 else f", {problem.outputs} outputs,"
 
 
 def _size(log: float) -> str:
@@ -476,7 +510,8 @@ def penalty(problem: Problem, decay: float, q: np.ndarray, b: np.ndarray, c: np.
     """(decay / 2) |theta|^2 of states e^c (q, b), one number a row."""
     if decay == 0.0:
         return np.zeros(len(c))
-    size = np.sum(q * q, axis=-1) + (b * b if problem.train == "both" else 0.0)
+    of_a = b * b if b.ndim == c.ndim else np.sum(b * b, axis=-1)
+    size = np.sum(q * q, axis=-1) + (of_a if problem.train == "both" else 0.0)
     return 0.5 * decay * np.sum(np.exp(2.0 * c) * size, axis=-1)
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
 from reluflow import _progress
-from reluflow._checks import by_name, number, shown
+from reluflow._checks import by_name, number, one_output, shown
 from reluflow.clock import clock_for
 from reluflow.drive import driver_for, loop
 from reluflow.drive.loop import Progress
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE
 from reluflow.methods import DecayLimit, Descent, Flow, Limits, Method, Save, SteppedFlow
 from reluflow.outcome import Outcome, SolveError
 from reluflow.problem import Problem
@@ -51,16 +53,29 @@ def solve(
         method = SteppedFlow(method.rtol)
     if isinstance(method, DecayLimit):
         _fits_the_limit(problem)
+    if problem.outputs > 1 and problem.train == "first" and not isinstance(method, Descent):
+        raise ValueError(
+            f'`train` must be "both" for a flow with several outputs ({problem.outputs} here), got "first": use '
+            "`rf.Descent(step=...)`."
+        )
     end = end_clock(problem, t1, log_t1, method)
     # t1 determines the iterations of a descent, so only limits given by the caller bound them.
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
     with loop.stops() as stop:
         with _progress.shown(progress, _progress.of_run) as tell:
-            run = loop.run(driver_for(problem, method, end), save, limits, tell, stop)
+            # The explorer's limits are not records: reading them asks whether the run is still wanted.
+            bounds = asdict(limits) if isinstance(limits, Limits) else {"steps": limits.steps, "events": limits.events}
+            kept = {key: value for key, value in asdict(save).items() if key != "to"}
+            call = {"t1": t1, "log_t1": log_t1, "save": kept, "limits": bounds}
+            to = _keeping.get() if save.to is None else save.to
+            extra = loop.Extra(keep=None if to is None else lambda run: _keep(problem, method, run, to, call))
+            run = loop.run(driver_for(problem, method, end), save, limits, tell, stop, extra)
         sol = recorded(problem, method, run, save.times)
-    # The explorer's limits are not records: reading them asks whether the run is still wanted.
-    bounds = asdict(limits) if isinstance(limits, Limits) else {"steps": limits.steps, "events": limits.events}
-    sol.call = {"t1": t1, "log_t1": log_t1, "save": asdict(save), "limits": bounds}
+    sol.call = call
+    if save.to is not None:
+        from reluflow.store import replace_run
+
+        replace_run(sol, save.to)
     outcome = run.outcome
     # A request to stop that came too late to cut the run short still counts.
     if stop.count > (outcome is Outcome.INTERRUPTED) or (outcome is Outcome.INTERRUPTED and _whole_runs.get()):
@@ -70,14 +85,25 @@ def solve(
     return sol
 
 
+def _keep(problem: Problem, method: Method, run: loop.Run, to: str | Path, call: dict) -> None:
+    """Writes what there is of a run that is not over."""
+    from reluflow.store import replace_run
+
+    # A driver of its own: looking at states must not disturb the one that is at work.
+    sol = recorded(problem, method, run._replace(driver=copy.copy(run.driver)), None)
+    sol.call = call
+    replace_run(sol, to)
+
+
 def _fits_the_limit(problem: Problem) -> None:
     """Refuses what `rf.DecayLimit` does not cover."""
+    one_output(problem, "`rf.DecayLimit`", "solve with a small `decay`")
     if problem.tailed and problem.train == "first":
         raise ValueError(
             f'`rf.DecayLimit` with the {problem.loss} loss needs `train="both"`, got "first": outputs must grow like '
             "the square of the weights. Solve with a small `decay`."
         )
-    if not (problem.tailed or LOSSES[problem.loss].quadratic):
+    if not (problem.tailed or TABLE[problem.loss].quadratic):
         raise ValueError(
             f'`rf.DecayLimit` needs `loss="square"` or a loss with an exponential tail, got "{problem.loss}": solve '
             "with a small `decay`."
@@ -86,6 +112,19 @@ def _fits_the_limit(problem: Problem) -> None:
         raise ValueError(
             f"`rf.DecayLimit` needs `decay=0`, got {problem.decay:g}: it is the limit decay -> 0, in tau = decay t."
         )
+
+
+_keeping: ContextVar[Path | None] = ContextVar("keeping", default=None)
+
+
+@contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """Inside, what there is of a long solve is written to `folder` every ten minutes, but not at its end."""
+    token = _keeping.set(folder)
+    try:
+        yield
+    finally:
+        _keeping.reset(token)
 
 
 _whole_runs: ContextVar[bool] = ContextVar("whole_runs", default=False)

@@ -83,6 +83,20 @@ def save(sol: Solution, path: str | Path) -> Path:
     return path
 
 
+def replace_run(sol: Solution, path: str | Path) -> Path:
+    """Writes a run in the place of the one that is there; whatever happens meanwhile, one of both is on disk."""
+    path = Path(path)
+    if path.exists():
+        read_attributes(path)  # not a folder of something else
+    with_new = path.with_name(f"{path.name}.new")
+    shutil.rmtree(with_new, ignore_errors=True)
+    save(sol, with_new)
+    shutil.rmtree(path, ignore_errors=True)
+    os.rename(with_new, path)
+    _sync(path.parent)
+    return path
+
+
 TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 
 
@@ -252,7 +266,7 @@ def _digest(value: np.ndarray) -> str:
 def _parts(sol: Solution) -> tuple[dict, dict]:
     """A solution as JSON attributes and named arrays."""
     problem, experiment = sol.problem, getattr(sol, "experiment", None)
-    attributes = {
+    attributes: dict[str, Any] = {
         "reluflow": {"format": FORMAT, "what": "run"},
         "experiment": None if experiment is None else experiment.to_dict(),
         "folder": None if experiment is None or experiment.folder is None else str(experiment.folder),
@@ -275,9 +289,9 @@ def _parts(sol: Solution) -> tuple[dict, dict]:
     data, init, events = problem.data, problem.init, sol.events
     arrays: dict[str, Any] = {
         "data/x": (("datum", "feature"), data.x),
-        "data/y": (("datum",), data.y),
+        "data/y": (("datum", "output")[: data.y.ndim], data.y),
         "init/w": (("neuron", "feature"), init.w),
-        "init/a": (("neuron",), init.a),
+        "init/a": (("neuron", "output")[: init.a.ndim], init.a),
         "init/log_scale": (("scale",), np.atleast_1d(np.asarray(init.log_scale, float))),
         "events/t": (("event",), events.t),
         "events/log_t": (("event",), events.log_t),
@@ -286,6 +300,8 @@ def _parts(sol: Solution) -> tuple[dict, dict]:
         "events/code": (("event",), events.code),
         "events/unique": (("event",), events.unique),
     }
+    if data.classes is not None:
+        attributes["problem"]["classes"] = list(data.classes)
     if init.fixed is not None:
         arrays["init/fixed"] = (("neuron", "feature"), init.fixed)
     if init.log_scale_a is not None:
@@ -316,6 +332,8 @@ DIMS = {
     "*/log_t": ("frame",),
     "*/log_loss": ("frame",),
     "*/outputs": ("frame", "datum"),
+    "*/y": ("frame", "entry"),
+    "*/codes": ("frame", "place"),
 }
 
 
@@ -415,6 +433,8 @@ def _record(sol: Solution) -> dict[str, np.ndarray]:
 
 
 def _named(where: str, sol: Solution, states: States) -> dict[str, np.ndarray]:
+    if sol.problem.outputs > 1:  # states as they are: their layout is the driver's
+        return {f"{where}/y": states.y, f"{where}/codes": states.code.astype(np.int8)}
     q, b, c, _ = parts(states.y, sol.replay.surfaces[0])  # in the run's own units
     code = states.code.reshape(-1, *sol.replay.surfaces).astype(np.int8)
     names = {"q": q, "b": b, "c": c, "energy": states.y[:, -1], "code": code}
@@ -428,7 +448,8 @@ def _solution(
     from reluflow.drive import driver_for
     from reluflow.solution import Recording, Solution
 
-    width, n, cells = problem.init.width, problem.data.n, arrays["checkpoints/code"]
+    several = problem.outputs > 1
+    width, n, cells = problem.init.width, problem.data.n, arrays["checkpoints/codes" if several else "checkpoints/code"]
     if width * n > max(_vet.UNPACKED, 64 * cells[:1].size) or not len(cells):
         raise _vet.Unfit("states of another size")
     descent = isinstance(method, Descent)
@@ -442,6 +463,11 @@ def _solution(
     turn = (lambda q: q) if descent else _turn(driver.coords, arrays["coordinates/basis"])
 
     def states(where: str) -> States:
+        if several:
+            _vet.plain_states(arrays, where, (driver.size, driver.m * driver.big))  # type: ignore[attr-defined]
+            if not descent and not np.array_equal(arrays["coordinates/basis"], driver.coords.basis):
+                raise _vet.Unfit("another basis")
+            return States(*(np.ascontiguousarray(arrays[f"{where}/{name}"]) for name in ("clock", "y", "codes")))
         _vet.states(arrays, where, driver.m, driver.big, driver.r, 4 if descent else 8)
         q, b, c, energy, code = (arrays[f"{where}/{name}"] for name in ("q", "b", "c", "energy", "code"))
         y = np.hstack([turn(q).reshape(len(q), -1), b, c, energy[:, None]])
@@ -561,7 +587,7 @@ def _read_1(path: Path, attributes: dict) -> Solution:
         about = attributes["problem"]
         scales = {k: arrays[f"init/{k}"] for k in ("log_scale", "log_scale_a") if f"init/{k}" in arrays}
         problem = Problem(
-            Data(arrays["data/x"], arrays["data/y"], name=about["data"]),
+            Data(arrays["data/x"], arrays["data/y"], name=about["data"], classes=about.get("classes")),
             Params(
                 arrays["init/w"],
                 arrays["init/a"],
@@ -623,17 +649,19 @@ def to_xarray(sol: Solution) -> xr.Dataset:
 
     data, events = sol.problem.data, sol.events
     experiment = getattr(sol, "experiment", None)
-    return xr.Dataset(
+    several = sol.problem.outputs > 1
+    more = ("output",) if several else ()
+    found = xr.Dataset(
         {
             "log_loss": ("frame", sol.log_loss),
-            "outputs": (("frame", "datum"), sol.outputs),
+            "outputs": (("frame", "datum", *more), sol.outputs),
             "log_norm": (("frame", "neuron"), sol.log_norm),
-            "sign": (("frame", "neuron"), sol.sign),
+            "sign": (("frame", "neuron"), np.zeros(sol.log_norm.shape) if several else sol.sign),
             "w": (("frame", "neuron", "feature"), sol.w, {"about": "mantissas: true weights are w e^log_scale"}),
-            "a": (("frame", "neuron"), sol.a, {"about": "mantissas: true weights are a e^log_scale"}),
+            "a": (("frame", "neuron", *more), sol.a, {"about": "mantissas: true weights are a e^log_scale"}),
             "log_scale": (("frame", "neuron"), sol.log_scale),
             "x": (("datum", "feature"), data.x),
-            "y": ("datum", data.y),
+            "y": (("datum", "output")[: data.y.ndim], data.y),
             "event_log_t": ("event", events.log_t),
             "event_neuron": ("event", events.neuron),
             "event_datum": ("event", events.datum),
@@ -659,3 +687,5 @@ def to_xarray(sol: Solution) -> xr.Dataset:
             "experiment": "" if experiment is None else json.dumps(experiment.to_dict()),
         },
     )
+    # With several outputs a_j has a direction and no sign.
+    return found.drop_vars("sign").assign_coords(output=np.arange(sol.problem.outputs)) if several else found

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from reluflow._checks import one_output
 from reluflow.bias._programme import Cone
 from reluflow.bias.patterns import span
 from reluflow.data.core import Data
 from reluflow.engine.pack import surfaces
 from reluflow.init import Params
-from reluflow.problem import Activation, ReLU, as_activation
+from reluflow.problem import Activation, Problem, ReLU, as_activation
 
 MOST_ROWS = 400
 
 
-def as_data(subject, name: str) -> Data:
-    """The Data of a Data, a Problem or a Solution."""
+def as_data(subject, name: str, several: bool = False) -> Data:
+    """The Data of a Data, a Problem or a Solution, for networks with one output unless `several` are allowed."""
+    problem = getattr(subject, "problem", subject)
+    if isinstance(problem, Data | Problem) and not several:
+        one_output(problem, f"`{name}`")
     subject = getattr(getattr(subject, "problem", subject), "data", subject)
     if not isinstance(subject, Data):
         raise TypeError(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reluflow._checks import one_output
 from reluflow.bias._input import numbers, outputs
 from reluflow.init import Params
 from reluflow.losses import LOSSES
@@ -62,12 +63,14 @@ class State:
 
 def state_at(sol, t=None, *, log_t=None) -> State:
     """The run at time t (or e^log_t)."""
+    one_output(sol.problem, "This part of `rf.bias`")
     when = dict(log_t=log_t) if t is None else dict(t=t)
     return State(sol.problem, sol.at(**when), sol.bits_at(**when), sol.sliding_at(**when), sol.outputs_at(**when))
 
 
 def state_of(problem: Problem, params: Params) -> State:
     """A network without a run: bits from the signs of <w_j, x_i>, off on a surface."""
+    one_output(problem, "This part of `rf.bias`")
     u = params.w @ problem.data.x.T
     slope = problem.activation.slope
     bits = np.where(u > 0, 1.0, slope)

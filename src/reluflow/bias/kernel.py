@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from reluflow._checks import all_trained, one_of
+from reluflow._checks import all_trained, one_of, one_output
 from reluflow.bias._input import activation_of, as_data, outputs
 from reluflow.data.core import Data
 from reluflow.init import Params
@@ -111,6 +111,7 @@ def kernel(data, init: Params | None = None, *, activation=None) -> Kernel:
     if not isinstance(init, Params):
         raise TypeError("`rf.bias.kernel` needs initial weights: pass `rf.init.balanced(...)`, or a Problem.")
     all_trained(init, "`rf.bias.kernel`")
+    one_output(init, "`rf.bias.kernel`")
     found = as_data(data, "rf.bias.kernel")
     if init.dim != found.d:
         raise ValueError(f"`init` must have the data's dimension, got {init.dim} for d = {found.d}: use `dim=data.d`.")
@@ -151,6 +152,7 @@ def lazy_rich(problem: Problem, log_scales, method=None, t1: float | None = None
     from reluflow._early import at_scale
     from reluflow.solve import solve, whole_runs
 
+    one_output(problem, "`rf.bias.lazy_rich`")
     rows = []
     for log_scale in np.atleast_1d(np.asarray(log_scales, float)):
         own = at_scale(problem, float(log_scale))
@@ -187,6 +189,7 @@ def kernel_path(sol, t=None, *, log_t=None) -> KernelPath:
         log_t = sol.log_t[np.unique(np.linspace(0, len(sol.log_t) - 1, 30).astype(int))]
     with np.errstate(divide="ignore"):
         log_t = np.atleast_1d(np.log(np.asarray(t, float)) if log_t is None else np.asarray(log_t, float))
+    one_output(sol.problem, "`rf.bias.kernel_path`")
     slope, train = sol.problem.activation.slope, sol.problem.train
     rows = [Kernel(sol.problem.data, p, slope, train) for p in sol.at(log_t=log_t)]
     with np.errstate(under="ignore"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from reluflow._checks import all_trained
+from reluflow._checks import all_trained, one_output
 from reluflow.bias._input import squared_norm as norm_of
 from reluflow.bias.extremal import Extremal, extremal
 from reluflow.bias.kernel import Kernel, kernel, moved
@@ -134,6 +134,7 @@ def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
         raise TypeError(f"`rf.bias.report` needs a Solution of rf.solve, got {type(sol).__name__}.")
     problem, notes = sol.problem, []
     all_trained(problem.init, "`rf.bias.report`")
+    one_output(problem, "`rf.bias.report`", "use `rf.bias.min_norm(sol)` or `rf.bias.max_margin(sol)`")
 
     def tried(what, part):
         try:

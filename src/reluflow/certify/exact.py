@@ -122,8 +122,8 @@ def _covered(problem) -> None:
     init = problem.init
     log_w, log_a = init.log_scales
     for bad, why in (
+        (problem.outputs > 1, f"networks with several outputs, {problem.outputs} here"),
         (problem.loss not in ("square", "logistic"), f'loss "{problem.loss}" (square and logistic are)'),
-        (np.ndim(problem.data.y) != 1, "several outputs"),
         (problem.activation.slope != 0, f"slope {problem.activation.slope:g} (only ReLU is)"),
         (problem.train != "both", "training of the first layer alone"),
         (init.fixed is not None, "fixed weights, such as an output bias"),

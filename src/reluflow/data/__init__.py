@@ -4,6 +4,7 @@ from reluflow.data.core import Data
 from reluflow.data.digits import mnist, mnist_arrays
 from reluflow.data.files import from_csv, from_npz
 from reluflow.data.generators import (
+    blobs,
     gaussian_mixture,
     gaussian_neuron,
     gaussian_neuron_target,
@@ -24,6 +25,7 @@ __all__ = [
     "Description",
     "Noisy",
     "add_noise",
+    "blobs",
     "five_points",
     "flip_labels",
     "from_csv",

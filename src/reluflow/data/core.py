@@ -1,4 +1,4 @@
-"""A data set: n rows x_i in R^d with one number y_i each."""
+"""A data set: n rows x_i in R^d with one number y_i each, or k numbers, or a class."""
 
 from __future__ import annotations
 
@@ -16,18 +16,33 @@ if TYPE_CHECKING:
 PARALLEL = 8 * np.finfo(float).eps
 
 
+MOST_CLASSES = 10_000
+
+
 @by_name
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Rows `x` (n, d) and labels `y` (n,), copied as float64 and read-only."""
+    """Rows `x` (n, d) and labels `y` (n,), copied as float64 and read-only.
+
+    `y` of shape (n, k) is for a network with k outputs; (n, 1) is the same as (n,). Classes are whole numbers from 0,
+    one a row, and `classes` their names, if they have any.
+    """
 
     x: np.ndarray
     y: np.ndarray
     name: str = field(default="", kw_only=True)
+    classes: tuple | None = field(default=None, kw_only=True)
 
     def __post_init__(self):
         x = as_finite("x", self.x, ndim=2, hint="give one row per data point, shape (n, d)")
-        y = as_finite("y", self.y, ndim=1, hint="give one label per row of `x`, shape (n,)")
+        y = as_finite("y", self.y, hint="give one label per row of `x`, shape (n,), or k of them, shape (n, k)")
+        if y.ndim not in (1, 2) or (y.ndim == 2 and y.shape[1] == 0):
+            raise ValueError(
+                f"`y` must have 1 or 2 dimensions, got shape {y.shape}: give one label per row of `x`, shape (n,), or "
+                "k of them, shape (n, k)."
+            )
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = np.ascontiguousarray(y[:, 0])
         if x.shape[0] == 0 or x.shape[1] == 0:
             raise ValueError(f"`x` must have at least one row and one column, got shape {x.shape}: give shape (n, d).")
         if y.shape[0] != x.shape[0]:
@@ -35,6 +50,13 @@ class Data:
         for name, value in (("x", x), ("y", y)):
             value.setflags(write=False)
             object.__setattr__(self, name, value)
+        if self.classes is not None:
+            object.__setattr__(self, "classes", _class_names(self.classes, y))
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers a label has: 1, or k for labels of shape (n, k)."""
+        return 1 if self.y.ndim == 1 else self.y.shape[1]
 
     @property
     def n(self) -> int:
@@ -76,6 +98,15 @@ class Data:
         from reluflow.data import transform
 
         return transform.noisy(self, flip, std, seed)
+
+    def one_hot(self, classes: int | None = None) -> Data:
+        """Classes 0 to k - 1 as labels of shape (n, k), 1 for the class and 0 for the others: for the square loss.
+
+        k is `classes`, by default the largest class plus 1.
+        """
+        from reluflow.data import transform
+
+        return transform.one_hot(self, classes)
 
     def merged(self, angle: float) -> Data:
         """Rows within `angle` (radians) of each other replaced by their mean row with their mean label.
@@ -128,20 +159,61 @@ class Data:
     def _repr_html_(self) -> str:
         from reluflow import _html
 
-        head = [*(f"x{k}" for k in range(min(self.d, 8))), *(["..."] if self.d > 8 else []), "y"]
+        y = self.y.reshape(self.n, self.outputs)
+        labels = ["y"] if self.outputs == 1 else [f"y{k}" for k in range(self.outputs)]
+        dots = ["..."] if self.d > 8 else []
+        head = [*(f"x{k}" for k in range(min(self.d, 8))), *dots, *labels]
         rows = [
-            [*(f"{v:.6g}" for v in x[:8]), *(["..."] if self.d > 8 else []), f"{y:.6g}"]
-            for x, y in zip(self.x[:8], self.y[:8])
+            [*(f"{v:.6g}" for v in row[:8]), *dots, *(f"{v:.6g}" for v in label)]
+            for row, label in zip(self.x[:8], y[:8])
         ]
         more = f"; {self.n - 8} more rows" if self.n > 8 else ""
         name = f"{self.name}: " if self.name else ""
         return _html.text(f"{name}{self.n} rows, {self.d} columns{more}") + _html.table(rows, head)
 
     def __repr__(self) -> str:
-        return f"Data({self.name + ': ' if self.name else ''}n={self.n}, d={self.d})"
+        outputs = "" if self.outputs == 1 else f", outputs={self.outputs}"
+        return f"Data({self.name + ': ' if self.name else ''}n={self.n}, d={self.d}{outputs})"
 
     def __eq__(self, other) -> bool:
         return isinstance(other, Data) and np.array_equal(self.x, other.x) and np.array_equal(self.y, other.y)
 
     def __hash__(self) -> int:
         return hash((self.x.tobytes(), self.y.tobytes()))
+
+
+def _class_names(given, y: np.ndarray) -> tuple[str, ...]:
+    names = tuple(map(str, given))
+    if y.ndim == 2:
+        if len(names) != y.shape[1]:
+            raise ValueError(f"`classes` must name the {y.shape[1]} columns of `y`, got {len(names)} names.")
+        return names
+    bad = y[(y != np.rint(y)) | (y < 0) | (y >= len(names))]
+    if len(bad):
+        raise ValueError(
+            f"`classes` names {len(names)} classes, so labels must be whole numbers from 0 to {len(names) - 1}, "
+            f"got {bad[0]:g}: give more names, or leave them out."
+        )
+    return names
+
+
+def class_count(y: np.ndarray) -> int:
+    """The largest class plus 1; labels that are not classes are refused."""
+    bad = y[(y != np.rint(y)) | (y < 0)]
+    if y.ndim != 1 or len(bad):
+        got = f"shape {y.shape}" if y.ndim != 1 else f"{bad[0]:g}"
+        raise ValueError(
+            f"Classes must be whole numbers from 0, one a row, got {got}: relabel with "
+            "`np.unique(y, return_inverse=True)[1]`."
+        )
+    most = int(y.max()) + 1
+    if most > MOST_CLASSES:
+        raise ValueError(f"Classes must be below {MOST_CLASSES}, got {most - 1}: number them from 0 without gaps.")
+    return most
+
+
+def class_margins(targets: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """f_y - max_{c != y} f_c of outputs f (..., n, k), y being where `targets` (n, k) are largest: (..., n)."""
+    own = np.argmax(targets, axis=-1)
+    mine = np.arange(targets.shape[-1]) == own[:, None]
+    return np.sum(np.where(mine, f, 0.0), axis=-1) - np.max(np.where(mine, -np.inf, f), axis=-1)

@@ -65,13 +65,15 @@ def mnist(
 
     - `pair=(0, 1)`: the first digit is +1, the second -1; either may be a list, `([0, 1, 2, 3, 4], [5, 6, 7, 8, 9])`.
     - `parity=True`: even digits are +1, odd ones -1.
-    - `digits="all"`, or a list of digits: `y` is the digit itself, for multi-class losses.
+    - `digits="all"`, or a list of digits: classes for the softmax loss, `y` being the place in the list (for "all" the
+      digit itself) and `data.classes` the digits' names.
 
     `size` keeps that many rows, drawn at random (`seed`) and shared equally among the labels. `centre=True` subtracts
     the mean of the rows returned; `centre="train"` subtracts the mean of all training images of these digits, as a test
     set needs. `folder` replaces `$RELUFLOW_DATA/mnist/`.
     """
     groups, name = _choice(pair, parity, digits)
+    classes = None if digits is None else tuple(str(members[0]) for _, members in groups)
     if not isinstance(centre, bool) and centre != "train":
         raise ValueError(f'`centre` must be True, False or "train", got {shown(centre)}: use "train" for a test set.')
     value = np.full(10, np.nan)  # the label of each digit
@@ -89,7 +91,7 @@ def mnist(
         x -= chosen.reshape(len(chosen), -1).sum(axis=0, dtype=np.int64) / (255.0 * len(chosen))
     elif centre:
         x -= x.mean(axis=0)
-    return Data(x, value[found[keep]], name=f"mnist {name}, {split}")
+    return Data(x, value[found[keep]], name=f"mnist {name}, {split}", classes=classes)
 
 
 def mnist_arrays(split: str = "train", folder=None) -> tuple[np.ndarray, np.ndarray]:
@@ -145,7 +147,10 @@ def _choice(pair, parity, digits) -> tuple[list[tuple[float, tuple[int, ...]]], 
         if isinstance(digits, str):
             one_of("digits", digits, ("all",))
         chosen = tuple(range(10)) if isinstance(digits, str) else _digits("digits", digits)
-        return [(float(k), (k,)) for k in chosen], "all" if isinstance(digits, str) else "".join(map(str, chosen))
+        if len(set(chosen)) < len(chosen):
+            raise ValueError(f"`digits` must be different digits, got {shown(chosen)}: drop the repeats.")
+        name = "all" if isinstance(digits, str) else "".join(map(str, chosen))
+        return [(float(label), (k,)) for label, k in enumerate(chosen)], name
     if parity:
         return [(1.0, EVEN_ODD[0]), (-1.0, EVEN_ODD[1])], "parity"
     pair = (0, 1) if pair is None else pair

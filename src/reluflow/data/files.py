@@ -25,7 +25,9 @@ def from_csv(path, label=None, delimiter: str = ",") -> Data:
     """Read one row per line; blank lines and lines that start with # are skipped.
 
     The first line is a header when none of its cells is a number. `label` is the label's column, by its header or
-    by its number from 0 (-1 is the last); by default it is the column called y, or the last one.
+    by its number from 0 (-1 is the last); by default it is the column called y, or the last one. A list of columns, or
+    columns called y0, y1, ..., are labels of shape (n, k). Labels that are words are classes, numbered in alphabetical
+    order; `data.classes` has the words.
     """
     path = _existing(path)
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"\0':
@@ -45,6 +47,8 @@ def from_csv_text(text: str, name: str = "data.csv", label=None, delimiter: str 
 def _from_lines(lines: Iterable[str], path: Path, label, delimiter: str) -> Data:
     header: list[str] | None = None
     rows: list[list[float]] = []
+    words: list[str] = []
+    columns: list[int] = []
     reader = csv.reader(lines, delimiter=delimiter)
     try:
         for cells in reader:
@@ -54,6 +58,11 @@ def _from_lines(lines: Iterable[str], path: Path, label, delimiter: str) -> Data
                 header = _header(path, reader.line_num, cells, delimiter)
                 continue
             width = len(header) if header else len(rows[0]) if rows else len(cells)
+            if not rows:
+                columns = _label_columns(path, label, header, width)
+            if header and len(columns) == 1 and len(cells) == width and not _is_number(cells[columns[0]]):
+                words.append(_word(path, reader.line_num, cells[columns[0]], len(words) == len(rows)))
+                cells = [*cells[: columns[0]], "0", *cells[columns[0] + 1 :]]
             rows.append(_numbers(path, reader.line_num, cells, width, delimiter))
     except csv.Error as error:
         raise _not_csv(path, error) from None
@@ -62,8 +71,16 @@ def _from_lines(lines: Iterable[str], path: Path, label, delimiter: str) -> Data
             f"{_called(path)} must hold at least one line of numbers, got none: one row per line, label included."
         )
     table = np.array(rows)
-    column = _label_column(path, label, header, table.shape[1])
-    return Data(np.delete(table, column, axis=1), table[:, column], name=path.stem)
+    x, y = np.delete(table, columns, axis=1), table[:, columns]
+    if not words:
+        return Data(x, y, name=path.stem)
+    if len(words) < len(rows):
+        raise ValueError(
+            f"Labels of {_called(path)} must be all words or all numbers, got {shown(words[0])} beside a number: "
+            "repair the column."
+        )
+    names, found = np.unique(np.array(words), return_inverse=True)
+    return Data(x, found.reshape(-1), name=path.stem, classes=tuple(names.tolist()))
 
 
 def _not_csv(path: Path, error: Exception) -> ValueError:
@@ -133,6 +150,34 @@ def _numbers(path: Path, line: int, cells: list[str], width: int, delimiter: str
     )
 
 
+def _word(path: Path, line: int, cell: str, others: bool) -> str:
+    """The name of a class; `others` says whether all labels so far were words."""
+    word = cell.strip()
+    if not word or len(word) > NAME or not others:
+        got = "a word after numbers" if not others else shown(word)
+        raise ValueError(
+            f"Labels of {_called(path)} must be all words or all numbers, got {got} on line {line}: repair that line."
+        )
+    return word
+
+
+def _label_columns(path: Path, label, header: list[str] | None, width: int) -> list[int]:
+    """The label's column, or those of several outputs."""
+    if isinstance(label, list | tuple):
+        found = [_label_column(path, one, header, width) for one in label]
+        if not found or len(set(found)) < len(found):
+            raise ValueError(f"`label` must name one or more different columns, got {shown(label)}: drop repeats.")
+    elif label is None and header and "y0" in header and "y" not in header:
+        found = []
+        while f"y{len(found)}" in header:
+            found.append(_label_column(path, f"y{len(found)}", header, width))
+    else:
+        found = [_label_column(path, label, header, width)]
+    if len(found) >= width:
+        raise ValueError(f"{_called(path)} must have columns besides its labels, got {width} labels and no other.")
+    return found
+
+
 def _label_column(path: Path, label, header: list[str] | None, width: int) -> int:
     if label is None:
         label = "y" if header and header.count("y") == 1 else width - 1
@@ -157,17 +202,18 @@ def _label_column(path: Path, label, header: list[str] | None, width: int) -> in
 
 def write_csv(data: Data, path) -> None:
     def write(handle):
-        handle.write((",".join([f"x{k}" for k in range(data.d)] + ["y"]) + "\n").encode())
-        for row, label in zip(data.x.tolist(), data.y.tolist(), strict=True):
+        names = ["y"] if data.outputs == 1 else [f"y{k}" for k in range(data.outputs)]
+        handle.write((",".join([f"x{k}" for k in range(data.d)] + names) + "\n").encode())
+        for row, labels in zip(data.x.tolist(), data.y.reshape(data.n, -1).tolist(), strict=True):
             # repr is the shortest text that reads back as the same float64.
-            handle.write((",".join(map(repr, row)) + f",{label!r}\n").encode())
+            handle.write((",".join(map(repr, row + labels)) + "\n").encode())
 
     _replace(path, write)
 
 
 @by_name
 def from_npz(path) -> Data:
-    """Read arrays `x` (n, d) and `y` (n,), and `name` if there is one."""
+    """Read arrays `x` (n, d) and `y` (n,) or (n, k), and `name` if there is one."""
     path = _existing(path)
     try:
         archive = zipfile.ZipFile(path)

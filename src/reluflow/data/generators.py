@@ -134,6 +134,25 @@ def gaussian_mixture(
     return Data(y[:, None] * centre + noise, y, name="gaussian_mixture")
 
 
+def blobs(n: int = 30, classes: int = 3, d: int = 2, radius: float = 2.0, std: float = 0.5, seed: int = 0) -> Data:
+    """Classes for the softmax loss: Gaussian clouds around centres at distance `radius` from 0, equally many rows each.
+
+    In the plane the centres are evenly spread; in more dimensions their directions are random. Row i has class
+    i mod `classes`. Drawn: directions of the centres (d > 2), then the noise.
+    """
+    n, d, rng = _draw.rows(n), _draw.columns(d), _draw.stream(seed)
+    k = whole("classes", classes, least=2, hint="one class has nothing to learn")
+    if d == 2:
+        angle = 2 * np.pi * np.arange(k) / k + np.pi / 2
+        centre = np.column_stack([np.cos(angle), np.sin(angle)])
+    else:
+        centre = rng.normal(size=(k, d))
+        centre /= np.linalg.norm(centre, axis=1, keepdims=True)
+    y = np.arange(n) % k
+    x = _positive("radius", radius) * centre[y] + _not_negative("std", std) * rng.normal(size=(n, d))
+    return Data(x, y, name="blobs", classes=tuple(map(str, range(k))))
+
+
 def gaussian_neuron(n: int = 10_000, d: int = 100, std: float = 1.0, depth: int = 1, seed: int = 0) -> Data:
     """Lee et al.: standard normal rows labelled by one target neuron, y = |w*|^(depth-1) max(<w*, x>, 0).
 

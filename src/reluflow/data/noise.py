@@ -25,7 +25,7 @@ def _stream(seed: int) -> np.random.Generator:
 def add_noise(data: Data, sigma: float, seed: int = 0) -> Noisy:
     """Labels plus `sigma` times standard normal numbers, one for each row."""
     sigma = number("sigma", sigma, rule="positive and finite", ok=lambda v: 0.0 < v < np.inf, hint="try 0.1")
-    noise = sigma * _stream(seed).normal(size=data.n)
+    noise = sigma * _stream(seed).normal(size=data.y.shape)
     name = f"{data.name}, noise {sigma:g}" if data.name else ""
     return Noisy(Data(data.x, data.y + noise, name=name), np.array(data.y), np.arange(data.n))
 

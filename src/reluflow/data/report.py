@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
+from reluflow._checks import one_output
 from reluflow.data import _gram
 from reluflow.data.core import Data
 
@@ -168,6 +169,7 @@ def _plain(value):
 @np.errstate(over="ignore", under="ignore")  # norms beyond 1e154 become inf, as intended
 def describe(data: Data) -> Description:
     """Computes a `Description`; cost n^2 d / 2 multiplications and memory n."""
+    one_output(data, "`describe`", "describe one output at a time, as in `rf.Data(x, y[:, 0])`")
     x, y, n = data.x, data.y, data.n
     size = _gram.norms(x)
     low, high = float(size.min()), float(size.max())

@@ -12,30 +12,43 @@ from reluflow.data import _draw
 from reluflow.data.core import Data
 
 
-def teacher(n: int = 75, d: int = 150, width: int = 6, seed: int = 0, torch_seed: int | None = None) -> Data:
+def teacher(
+    n: int = 75,
+    d: int = 150,
+    width: int = 6,
+    seed: int = 0,
+    torch_seed: int | None = None,
+    outputs: int | None = None,
+) -> Data:
     """Standard normal rows labelled by a random network of `width` neurons; the default sizes are those of Figure 6.
+
+    With several `outputs` the labels are vectors: a_j has that many entries N(0, 1/width).
 
     `torch_seed` draws with PyTorch instead, in float32 and in the order of the authors' notebook: 4 gives the rows and
     labels of Figures 6 and 7. Drawn: w, a (`teacher_weights` gives both), then the rows.
     """
-    n, (w, a), x = _draws(n, d, width, seed, torch_seed)
+    n, (w, a), x = _draws(n, d, width, seed, torch_seed, outputs)
     return Data(x, np.maximum(x @ w.T, 0.0) @ a, name="teacher")
 
 
 def teacher_weights(
-    d: int = 150, width: int = 6, seed: int = 0, torch_seed: int | None = None
+    d: int = 150, width: int = 6, seed: int = 0, torch_seed: int | None = None, outputs: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The teacher's (w, a) behind `teacher` with the same arguments."""
-    return _draws(1, d, width, seed, torch_seed)[1]
+    return _draws(1, d, width, seed, torch_seed, outputs)[1]
 
 
-def _draws(n, d, width, seed, torch_seed):
+def _draws(n, d, width, seed, torch_seed, outputs):
     n, d = _draw.rows(n), _draw.columns(d)
     width = whole("width", width, least=1, hint="a teacher needs at least one neuron")
+    k = 1 if outputs is None else whole("outputs", outputs, least=1, hint="leave it out for one output")
+    if torch_seed is not None and k > 1:
+        raise ValueError(f"`torch_seed` is for one output, got `outputs={k}`: use `seed`.")
     if torch_seed is not None:
         return n, *_torch_draws(n, d, width, whole("torch_seed", torch_seed, least=0, hint="Figure 6 used 4"))
     rng = _draw.stream(seed)
-    w, a = rng.normal(size=(width, d)) / np.sqrt(width * d), rng.normal(size=width) / np.sqrt(width)
+    w, a = rng.normal(size=(width, d)) / np.sqrt(width * d), rng.normal(size=(width, k)) / np.sqrt(width)
+    a = a if k > 1 else a[:, 0]
     return n, (w, a), rng.normal(size=(n, d))
 
 

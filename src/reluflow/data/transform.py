@@ -8,7 +8,8 @@ from scipy.sparse.csgraph import connected_components
 
 from reluflow._checks import as_finite, number, whole
 from reluflow.data import _gram
-from reluflow.data.core import PARALLEL, Data
+from reluflow.data.core import PARALLEL, Data, class_count
+from reluflow.losses import one_hot as labels_one_hot
 
 MANY_LABELS = 20
 
@@ -19,7 +20,9 @@ def _named(data: Data, what: str) -> str:
 
 def with_bias(data: Data, value: float) -> Data:
     value = number("value", value, rule="finite and not 0", ok=lambda v: np.isfinite(v) and v != 0, hint="try 1.0")
-    return Data(np.column_stack([data.x, np.full(data.n, value)]), data.y, name=_named(data, "with bias"))
+    return Data(
+        np.column_stack([data.x, np.full(data.n, value)]), data.y, name=_named(data, "with bias"), classes=data.classes
+    )
 
 
 def centred(data: Data, mean) -> Data:
@@ -30,7 +33,7 @@ def centred(data: Data, mean) -> Data:
         raise ValueError(
             f"`mean` must have one number per column ({data.d}), got {mean.shape[0]}: use the training mean."
         )
-    return Data(data.x - mean, data.y, name=_named(data, "centred"))
+    return Data(data.x - mean, data.y, name=_named(data, "centred"), classes=data.classes)
 
 
 def normalised(data: Data) -> Data:
@@ -40,11 +43,29 @@ def normalised(data: Data) -> Data:
             f"Rows must not be zero to be normalised, got x[{zero[0]}] = 0: "
             "drop it with `data.subset(data.x.any(axis=1))`."
         )
-    return Data(_gram.unit_rows(data.x), data.y, name=_named(data, "normalised"))
+    return Data(_gram.unit_rows(data.x), data.y, name=_named(data, "normalised"), classes=data.classes)
 
 
 def flipped(data: Data) -> Data:
+    _no_names(data, "flipped")
     return Data(data.x, 0.0 - data.y, name=_named(data, "flipped"))
+
+
+def _no_names(data: Data, what: str) -> None:
+    if data.classes is not None:
+        raise ValueError(
+            f"Labels must be numbers to be {what}, got {len(data.classes)} named classes: use `data.one_hot()`."
+        )
+
+
+def one_hot(data: Data, classes: int | None) -> Data:
+    if data.outputs > 1:
+        raise ValueError(f"`one_hot` needs one class a row, got labels of shape {data.y.shape}: use them as they are.")
+    k = class_count(data.y)
+    named = len(data.classes) if data.classes is not None else k
+    k = max(k, named) if classes is None else whole("classes", classes, least=k, hint="leave it out for the largest")
+    names = data.classes if k == named else None
+    return Data(data.x, labels_one_hot(data.y, k), name=_named(data, "one-hot"), classes=names)
 
 
 def noisy(data: Data, flip: float, std: float, seed: int) -> Data:
@@ -54,7 +75,8 @@ def noisy(data: Data, flip: float, std: float, seed: int) -> Data:
     y = np.array(data.y)
     turned = rng.permutation(data.n)[: round(flip * data.n)]
     y[turned] = -y[turned]
-    return Data(data.x, y + std * rng.normal(size=data.n), name=_named(data, "noisy"))
+    _no_names(data, "noisy")
+    return Data(data.x, y + std * rng.normal(size=data.y.shape), name=_named(data, "noisy"))
 
 
 def merged(data: Data, angle: float) -> Data:
@@ -63,10 +85,12 @@ def merged(data: Data, angle: float) -> Data:
     )
     place = np.unique(_chains(data.x, 2 * np.sin(angle / 2) + PARALLEL), return_inverse=True)[1]
     size = np.bincount(place)
-    x, y = np.zeros((len(size), data.d)), np.zeros(len(size))
+    x, y = np.zeros((len(size), data.d)), np.zeros((len(size), *data.y.shape[1:]))
     np.add.at(x, place, data.x)
     np.add.at(y, place, data.y)
-    return Data(x / size[:, None], y / size, name=_named(data, f"merged at {angle:g}"))
+    y /= size.reshape(-1, *[1] * (y.ndim - 1))
+    _no_names(data, "merged")
+    return Data(x / size[:, None], y, name=_named(data, f"merged at {angle:g}"))
 
 
 def _chains(x: np.ndarray, reach: float) -> np.ndarray:
@@ -104,7 +128,7 @@ def subset(data: Data, rows) -> Data:
     bad = rows[(rows < -data.n) | (rows >= data.n)]
     if len(bad):
         raise ValueError(f"`rows` must lie in 0..{data.n - 1}, got {bad[0]}: count rows from 0.")
-    return Data(data.x[rows], data.y[rows], name=_named(data, f"{len(rows)} rows"))
+    return Data(data.x[rows], data.y[rows], name=_named(data, f"{len(rows)} rows"), classes=data.classes)
 
 
 def split(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
@@ -113,8 +137,11 @@ def split(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
     )
     seed = whole("seed", seed, least=0, hint="any non-negative seed")
     rng = np.random.default_rng([seed, 1])
-    values = np.unique(data.y)
-    pools = [np.arange(data.n)] if len(values) > MANY_LABELS else [np.flatnonzero(data.y == v) for v in values]
+    values, which = np.unique(data.y, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    pools = (
+        [np.arange(data.n)] if len(values) > MANY_LABELS else [np.flatnonzero(which == v) for v in range(len(values))]
+    )
     train = np.zeros(data.n, dtype=bool)
     for pool in pools:
         train[rng.permutation(pool)[: round(fraction * len(pool))]] = True
@@ -123,6 +150,6 @@ def split(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
             f"`fraction` must leave rows on both sides, got {fraction:g} of {data.n} rows: give more rows."
         )
     return (
-        Data(data.x[train], data.y[train], name=_named(data, "train")),
-        Data(data.x[~train], data.y[~train], name=_named(data, "test")),
+        Data(data.x[train], data.y[train], name=_named(data, "train"), classes=data.classes),
+        Data(data.x[~train], data.y[~train], name=_named(data, "test"), classes=data.classes),
     )

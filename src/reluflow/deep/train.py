@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reluflow import _progress
-from reluflow._checks import by_name, number, one_of, whole
+from reluflow._checks import by_name, number, one_of, one_output, whole
 from reluflow.data.core import Data
 from reluflow.deep._engine import Compiled, Plain
 from reluflow.deep.network import Network
@@ -90,6 +90,7 @@ def train(
         raise TypeError(f"`network` must be an rf.deep.Network, got {type(network).__name__}: try `rf.deep.init(...)`.")
     if not isinstance(data, Data):
         raise TypeError(f"`data` must be an rf.Data, got {type(data).__name__}: write `rf.Data(x, y)`.")
+    one_output(data, "`rf.deep.train`")
     if data.d != network.widths[0]:
         raise ValueError(f"`network` must take the data's {data.d} inputs, got widths {network.widths}.")
     number("step", step, rule="positive and finite", ok=lambda v: 0 < v < np.inf, hint="the papers use about 1e-3")

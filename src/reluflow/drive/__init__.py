@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reluflow.drive import fixed
+from reluflow.drive import fixed, outputs
 from reluflow.drive.descent import NEVER
 from reluflow.drive.descent import Machine as DescentDriver
 from reluflow.drive.exact import Machine as ExactDriver
@@ -27,6 +27,8 @@ def driver_for(
 ) -> Driver:
     """What runs `problem` by `method` until the clock reads `end`; `rest` is the share of a residual that counts as
     none, `units` those of a stored flow, `regime` that of an exact flow, "coupled" or "windows" (None: by size)."""
+    if problem.outputs > 1:
+        return outputs.driver(problem, method, end, rest, units)
     if problem.init.fixed is not None:
         return fixed.driver(problem, method, end if np.isfinite(end) or not isinstance(method, Descent) else NEVER)
     if isinstance(method, Descent):

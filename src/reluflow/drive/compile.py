@@ -11,7 +11,7 @@ import sys
 from multiprocessing import parent_process
 from pathlib import Path
 
-PARTS = ("burst", "rare", "windows", "shares", "descent")
+PARTS = ("burst", "rare", "windows", "shares", "descent", "outputs", "outputs_rare")
 
 _running: dict[str, subprocess.Popen] = {}
 
@@ -52,10 +52,17 @@ def _missing(part: str) -> bool:
 
 def _kernel(part: str):
     from reluflow.engine import coupled, rare, windows
+    from reluflow.engine.vector import coupled as outputs
+    from reluflow.engine.vector import rare as outputs_rare
 
-    return {"burst": coupled.burst, "rare": rare.handle, "windows": windows.advance, "shares": windows.trace_blocks}[
-        part
-    ]
+    return {
+        "burst": coupled.burst,
+        "rare": rare.handle,
+        "windows": windows.advance,
+        "shares": windows.trace_blocks,
+        "outputs": outputs.burst,
+        "outputs_rare": outputs_rare.handle,
+    }[part]
 
 
 def compile_here(part: str) -> None:
@@ -67,6 +74,9 @@ def compile_here(part: str) -> None:
     from reluflow.engine import rare, windows
 
     small = rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2))
+    if part in ("outputs", "outputs_rare"):
+        _compile_outputs(part)
+        return
     if part == "descent":
         ways: tuple[dict, ...] = ({}, {"fast_forward": False}, {"dtype": "float32"})
         for driver in (descent.Machine(small, rf.Descent(step=1e-2, **way), 100) for way in ways):
@@ -84,3 +94,21 @@ def compile_here(part: str) -> None:
         machine.burst(0)
     else:
         machine._rare(rare.RESTORE)
+
+
+def _compile_outputs(part: str) -> None:
+    """One of the two kernels of flows with several outputs."""
+    import numpy as np
+
+    import reluflow as rf
+    from reluflow.drive.vector import Machine
+    from reluflow.engine.vector import rare
+
+    data = rf.Data(np.eye(2), np.eye(2))
+    machine = Machine(rf.Problem(data, rf.init.balanced(4, 2, outputs=2)), 1e-6, 1.0)
+    if part == "outputs_rare":
+        machine._rare(rare.RESTORE)
+        return
+    machine.mode = None
+    machine.run.step = np.finfo(float).tiny
+    machine.burst(0)

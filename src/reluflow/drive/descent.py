@@ -25,7 +25,7 @@ from reluflow.engine import descent as kd
 from reluflow.engine.field import BLAS_ABOVE, OFF, ON, PINNED
 from reluflow.engine.layout import all_apart, parts, record
 from reluflow.engine.pack import Start
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE
 from reluflow.methods import Descent, Limits, Save, as_bytes
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -104,11 +104,11 @@ class Machine:
             alpha=np.ones(self.n),
             y=np.array(problem.data.y),
             weight=float(problem.weight),
-            loss=LOSSES[problem.loss].code,
+            loss=TABLE[problem.loss].code,
             slope=float(problem.activation.slope),
             first=int(problem.train == "first"),
         )
-        self.loss = LOSSES[problem.loss]
+        self.loss = TABLE[problem.loss]
         self.start = _start(problem)
         self.at_zero = float(problem.activation.at_zero or 0.0)
         real = np.dtype(method.dtype)
@@ -165,7 +165,7 @@ class Machine:
             h=np.empty(self.m),
         )
         self.kernel = kd.burst if real == np.float64 else kd.burst32
-        self.forward = method.fast_forward and self.full and real == np.float64
+        self.forward = method.fast_forward and self.full and real == np.float64 and problem.outputs == 1
         self.orders = None if self.full else Orders(self.n, method.seed)
         self.last, self.step = end, method.step
         self.row_bytes = 8 * (self.size + 1) + self.m * self.n
@@ -315,17 +315,30 @@ class Machine:
         self.waiting = (clock, resume, y, code)
 
     def _put_back(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
-        self.base = clock
         m, r, st = self.m, self.r, self.st
         st.q[:] = y[: m * r].reshape(m, r).T
         st.b[:] = y[m * r : m * r + m]
         st.exponent[:] = np.rint((y[m * r + m : m * r + 2 * m] - st.c0) / kd.LOG2)
-        st.energy[0] = y[-1]
-        st.mask[:] = self.bits(code).reshape(m, self.n).T
         st.sign[:] = np.sign(st.b)
+        self._put_back_rest(clock, resume, y, code)
+
+    def _put_back_rest(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
+        """What does not depend on the number of outputs."""
+        st = self.st
+        self.base = clock
+        st.energy[0] = y[-1]
+        st.mask[:] = self.bits(code).reshape(self.m, self.n).T
         st.dead[:] = kd.DOUBTFUL
         self.run.iteration, self.run.fresh, self.run.mode = int(clock), 1, kd.STEPPING
         self.run.last_event = int(clock) - (int(resume) - 1)
+
+    def take_up(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
+        """Puts a checkpoint back at once, for a run that goes on from there."""
+        self._put_back(clock, resume, y, code)
+        self.run.next_checkpoint = self.run.iteration + self.run.stride
+        self.run.next_frame = int(np.searchsorted(self.room.saves, self.run.iteration, side="right"))
+        if not self.full:
+            self.draw()
 
     def bits(self, code: np.ndarray) -> np.ndarray:
         """Codes to values of s'."""
@@ -382,7 +395,7 @@ def _start(problem: Problem) -> Start:
     init = problem.init
     log_w, log_a = init.log_scales
     c = np.maximum(log_w, log_a) if problem.train == "both" else np.zeros(init.width)
-    q, b = init.w * np.exp(log_w - c)[:, None], init.a * np.exp(log_a - c)
+    q, b = init.w * np.exp(log_w - c)[:, None], (init.a.T * np.exp(log_a - c)).T
     return Start(q, b, c, np.zeros(init.width), np.zeros(init.width))
 
 

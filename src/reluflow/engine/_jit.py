@@ -75,32 +75,35 @@ def entry(function: Callable) -> Callable:
     """Compiles an entry, and deletes what was compiled from other sources."""
     compiled = _decorators.entry(function)
     if hasattr(compiled, "stats"):  # not when compilation is switched off
-        forget_stale(Path(compiled.stats.cache_path))
+        text = sources(Path(function.__code__.co_filename).parent)
+        forget_stale(Path(compiled.stats.cache_path), text)
         if tested(numba.__version__):
             from reluflow.engine._parts import stamp
 
             # A process that compiles older sources may be about to store them.
-            stamp(compiled, sources())
+            stamp(compiled, text)
     return compiled
 
 
 @cache
-def sources() -> str:
-    """A digest of all that kernels are made from."""
+def sources(folder: Path | None = None) -> str:
+    """A digest of all that the kernels in `folder` are made from: what lies there, and the kernels here, which those of
+    a folder below may call."""
     here = Path(__file__).parent
     digest = hashlib.sha256(os.environ.get("RELUFLOW_JIT", "").encode())
-    for path in (*sorted(here.glob("*.py")), here.parent / "losses.py"):
+    below = [] if folder is None or folder == here else sorted(folder.glob("*.py"))
+    for path in (*sorted(here.glob("*.py")), here.parent / "losses.py", *below):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 
 
-def forget_stale(folder: Path) -> None:
-    """Deletes what numba keeps in `folder` if it was compiled from other sources than the present ones."""
+def forget_stale(folder: Path, text: str) -> None:
+    """Deletes what numba keeps in `folder` if it was compiled from other sources than those with the digest `text`."""
     note = folder / "kernels.stamp"
     with contextlib.suppress(OSError):
-        if note.exists() and note.read_text() == sources():
+        if note.exists() and note.read_text() == text:
             return
         for old in (*folder.glob("*.nbi"), *folder.glob("*.nbc")):
             old.unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
-        note.write_text(sources())
+        note.write_text(text)

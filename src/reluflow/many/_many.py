@@ -10,12 +10,13 @@ import numpy as np
 from reluflow import _progress
 from reluflow._checks import all_trained, by_name
 from reluflow.drive import descent as plain
+from reluflow.drive import descent_outputs
 from reluflow.drive.loop import Progress
 from reluflow.init import Params
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE
 from reluflow.many._runner import Runner, pick, room
 from reluflow.many._seen import watched
-from reluflow.many._step import Rule
+from reluflow.many._step import SOFTMAX, Rule
 from reluflow.methods import Descent, Save, as_bytes
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
@@ -47,13 +48,13 @@ class Many(Sequence):
 
     @property
     def outputs(self) -> np.ndarray:
-        """f(x_i), (runs, frames, n)."""
+        """f(x_i), (runs, frames, n), or (runs, frames, n, k) with k outputs."""
         return self._f[:, self._asked]
 
     @property
     def log_loss(self) -> np.ndarray:
         """log of the loss over all data, (runs, frames)."""
-        return np.array([LOSSES[p.loss].log_total(p.data.y, f, p.weight) for p, f in zip(self.problems, self.outputs)])
+        return np.array([p.log_loss(f) for p, f in zip(self.problems, self.outputs)])
 
     @property
     def loss(self) -> np.ndarray:
@@ -63,27 +64,28 @@ class Many(Sequence):
         return self._y[:, self._asked, lo:hi]
 
     @property
-    def _shape(self) -> tuple[int, int]:
-        return self.problems[0].init.width, self.problems[0].data.d
+    def _shape(self) -> tuple[int, int, int]:
+        return self.problems[0].init.width, self.problems[0].data.d, self.problems[0].outputs
 
     @property
     def w(self) -> np.ndarray:
         """Mantissas of w: true rows are w e^`log_scale`, (runs, frames, width, dim)."""
-        m, d = self._shape
+        m, d, _ = self._shape
         found = self._part(0, m * d)
         return found.reshape(*found.shape[:2], m, d)
 
     @property
     def a(self) -> np.ndarray:
-        """Mantissas of a, (runs, frames, width)."""
-        m, d = self._shape
-        return self._part(m * d, m * d + m)
+        """Mantissas of a, (runs, frames, width), or (runs, frames, width, k) with k outputs."""
+        m, d, k = self._shape
+        found = self._part(m * d, m * (d + k))
+        return found if k == 1 else found.reshape(*found.shape[:2], m, k)
 
     @property
     def log_scale(self) -> np.ndarray:
         """Log scale of the mantissas, (runs, frames, width)."""
-        m, d = self._shape
-        return self._part(m * d + m, m * d + 2 * m)
+        m, d, k = self._shape
+        return self._part(m * (d + k), m * (d + k + 1))
 
     def final(self, k: int) -> Params:
         """The weights at the end of run k."""
@@ -98,7 +100,8 @@ class Many(Sequence):
         problem, method, outcome = self.problems[k], self.methods[k], self.outcome[k]
         good = np.all(np.isfinite(self._y[k]), axis=1)
         clock, y = self._iteration[k][good].astype(float), self._y[k][good]
-        machine = plain.Machine(problem, method, int(clock[-1]))
+        make = plain.Machine if problem.outputs == 1 else descent_outputs.Machine
+        machine = make(problem, method, int(clock[-1]))
         run = watched(machine, "many", (clock, y), (outcome, self.seconds))
         run.tape.asked = [run.tape.marks[0].rows(self._asked[good])]
         return recorded(problem, method, run, None if np.all(self._asked) else ())
@@ -136,8 +139,9 @@ def solve_many(
     ends = _ends(problems, methods, t1)
     iteration, asked = _moments(problems[0], methods, ends, save)
     runs, (m, d, n) = len(problems), (problems[0].init.width, problems[0].data.d, problems[0].data.n)
-    y = np.empty((runs, iteration.shape[1], m * (d + 2) + 1))
-    f = np.empty((runs, iteration.shape[1], n))
+    k = problems[0].outputs
+    y = np.empty((runs, iteration.shape[1], m * (d + k + 1) + 1))
+    f = np.empty((runs, iteration.shape[1], n) if k == 1 else (runs, iteration.shape[1], n, k))
     rule = _rule(problems[0], methods[0])
     there = pick(device)
     budget = room(there) if memory is None else as_bytes(memory)
@@ -153,10 +157,12 @@ def solve_many(
             for j in range(iteration.shape[1]):
                 runner.advance(iteration[part, j], told)
                 q, b, c, energy = runner.state()
-                y[part, j] = np.concatenate([q.reshape(len(part), -1), b, c, energy[:, None]], axis=1)
+                y[part, j] = np.concatenate(
+                    [q.reshape(len(part), -1), b.reshape(len(part), -1), c, energy[:, None]], axis=1
+                )
                 f[part, j] = runner.outputs()
             done += int(np.sum(ends[part]))
-    bad = ~(np.all(np.isfinite(y), axis=2) & np.all(np.isfinite(f), axis=2))
+    bad = ~(np.all(np.isfinite(y), axis=2) & np.all(np.isfinite(f), axis=tuple(range(2, f.ndim))))
     y[bad], f[bad] = np.nan, np.nan
     outcome = [Outcome.NOT_FINITE if row.any() else Outcome.REACHED for row in bad]
     return Many(problems, methods, iteration, asked, y, f, outcome, _time.perf_counter() - began)
@@ -193,6 +199,7 @@ def _given(problems, method) -> tuple[list[Problem], list[Descent]]:
 COMMON = {
     "numbers of rows and columns": lambda p: p.data.x.shape,
     "width": lambda p: p.init.width,
+    "number of outputs": lambda p: p.outputs,
     "loss": lambda p: p.loss,
     "reduction": lambda p: p.reduction,
     "activation": lambda p: (p.activation.slope, p.activation.at_zero),
@@ -219,8 +226,8 @@ def _moments(problem, methods, ends, save: Save) -> tuple[np.ndarray, np.ndarray
         extra = np.r_[np.any(kept[:, 0] < kept[:, 1]), np.ones(len(times), bool), np.any(kept[:, -1] > kept[:, -2])]
         # A first or last moment that is a frame of every run is kept once.
         return kept[:, extra], asked[extra]
-    m, d, n = problem.init.width, problem.data.d, problem.data.n
-    fit = as_bytes(save.memory) // (8 * len(ends) * (m * (d + 2) + 1 + n))
+    m, d, n, k = problem.init.width, problem.data.d, problem.data.n, problem.outputs
+    fit = as_bytes(save.memory) // (8 * len(ends) * (m * (d + k + 1) + 1 + n * k))
     frames = int(max(2, min(save.frames, fit, np.min(ends) + 1)))
     kept = np.rint(np.linspace(0.0, 1.0, frames) * ends[:, None]).astype(np.int64)
     return kept, np.ones(frames, bool)
@@ -228,7 +235,7 @@ def _moments(problem, methods, ends, save: Save) -> tuple[np.ndarray, np.ndarray
 
 def _rule(problem: Problem, method: Descent) -> Rule:
     return Rule(
-        LOSSES[problem.loss].code,
+        SOFTMAX if problem.loss == "softmax" else TABLE[problem.loss].code,
         float(problem.activation.slope),
         float(problem.activation.at_zero or 0.0),
         problem.reduction == "mean",
@@ -242,10 +249,11 @@ def _rule(problem: Problem, method: Descent) -> Rule:
 def _runner(rule: Rule, problems, methods, device, shared: bool) -> Runner:
     starts = [plain._start(p) for p in problems]
     data = [p.data for p in problems]
+    kind = (lambda y: y.astype(np.int64)) if rule.loss == SOFTMAX else (lambda y: y)
     return Runner(
         rule,
         data[0].x if shared else np.stack([v.x for v in data]),
-        data[0].y if shared else np.stack([v.y for v in data]),
+        kind(data[0].y) if shared else np.stack([kind(v.y) for v in data]),
         np.stack([s.q for s in starts]),
         np.stack([s.b for s in starts]),
         np.stack([s.c for s in starts]),

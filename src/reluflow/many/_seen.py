@@ -38,9 +38,10 @@ def watched(machine: Machine, name: str, states: tuple[np.ndarray, np.ndarray], 
 
 def _events(machine: Machine, clock, y, code) -> np.ndarray:
     """(iteration, neuron, datum, kind, unique) in order of time."""
-    m, r, n = machine.m, machine.r, machine.n
+    m, n = machine.m, machine.n
     bits = machine.bits(code).reshape(-1, m, n)
-    sign = np.sign(y[:, m * r : m * r + m])
+    b = machine.split(y)[1]
+    sign = np.sign(b) if b.ndim == 2 else np.zeros((len(y), m))  # with several outputs a_j has no sign
     live = machine.task.live.astype(bool)
     # With mini-batches bits are nobody's state, as in `rf.solve`.
     still = np.all((bits == 0.0) | ~live, axis=2) & machine.full

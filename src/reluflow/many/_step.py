@@ -128,7 +128,7 @@ def compiled(rule: Rule):
         """-dL/df of a batch; `weight` (runs, rows) is 0 where a batch has no more rows."""
         if rule.loss == SOFTMAX:
             return weight[..., None] * (jax.nn.one_hot(y, f.shape[-1], dtype=wide) - jax.nn.softmax(f, axis=-1))
-        return force(row.factor * weight, y, f)
+        return force(row.factor * (weight if f.ndim == 2 else weight[..., None]), y, f)
 
     def gathered(x, sg):
         """sum_i sg_ij x_i: (runs, d, m)."""

@@ -19,6 +19,7 @@ _NAMES = {
     "bands": "directions",
     "class_sums": "directions",
     "cosines": "directions",
+    "pair_alignment": "directions",
     "balancedness": "balance",
     "cones": "membership",
     "groups": "membership",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from reluflow.observe.directions import bands as bands
     from reluflow.observe.directions import class_sums as class_sums
     from reluflow.observe.directions import cosines as cosines
+    from reluflow.observe.directions import pair_alignment as pair_alignment
     from reluflow.observe.kinks import kink_positions as kink_positions
     from reluflow.observe.kinks import merged as merged
     from reluflow.observe.membership import cones as cones

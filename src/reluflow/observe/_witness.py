@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 
-from reluflow.losses import LOSSES
 from reluflow.observe._view import View
 
 EPS = float(np.finfo(float).eps)
@@ -29,9 +28,9 @@ def direction_tolerance(sol) -> float:
 
 
 def log_losses(problem, outputs: np.ndarray) -> np.ndarray:
-    """log of the loss of outputs (frames, n), in the problem's own normalisation."""
+    """log of the loss of outputs (frames, n) or (frames, n, k), in the problem's own normalisation."""
     with np.errstate(divide="ignore", over="ignore"):
-        return LOSSES[problem.loss].log_total(problem.data.y, outputs, problem.weight)
+        return problem.log_loss(outputs)
 
 
 class Witness(View):
@@ -58,7 +57,8 @@ class Witness(View):
     @cached_property
     def outputs(self) -> np.ndarray:
         with np.errstate(over="ignore"):
-            return self.mantissa * np.exp(self.log_top)
+            size = np.exp(self.log_top)
+            return self.mantissa * (size if self.a.ndim == 2 else size[..., None])
 
     @cached_property
     def log_loss(self) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from reluflow._checks import one_output
 from reluflow.losses import LOSSES
 from reluflow.observe._view import view
 
@@ -21,6 +22,7 @@ def sharpness(sol, t=None, *, log_t=None, sides: bool = False):
     With `sides` dims frame, side: "off" and "on" take every bit that is between the slope and 1 at that end, with the
     neuron free to leave its boundary; they are the two one-sided values on a kink, and agree elsewhere.
     """
+    one_output(sol.problem, "`sharpness`", "its Hessian is written for one output")
     seen = view(sol, t, log_t)
     found: list = []
     for k in range(len(seen)):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reluflow._checks import one_output
 from reluflow.init import Params
 
 
@@ -82,6 +83,7 @@ def _params(subject, t, log_t, plane: bool = True) -> Params:
         params = subject.final
     else:
         params = subject.at(t, log_t=log_t)
+    one_output(params, "`kink_positions`" if plane else "`merged`", "give `rf.Params(w, a[:, c])` of one output")
     if plane and params.dim != 2:
         raise ValueError(f"Kinks need one input and a bias column (dim = 2), got dim = {params.dim}: try `merged`.")
     return params

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from reluflow._checks import one_output
 from reluflow.observe._view import view
 
 CONES = ("S+", "S-", "dead")
@@ -22,6 +23,7 @@ def members(bits: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def cones(sol, t=None, *, log_t=None):
     """True where a neuron is in a cone: dims cone, frame, neuron."""
+    one_output(sol.problem, "`cones`", "read activation patterns with `rf.observe.patterns`")
     seen, y = view(sol, t, log_t), sol.problem.data.y
     inside = seen.reduce(lambda bits, _: members(bits, y))
     return seen.array(np.moveaxis(inside, -1, 0), ("cone", "frame", "neuron"), "cones", cone=list(CONES))
@@ -38,5 +40,6 @@ def groups(sol, t=None, *, log_t=None):
 
 def signs(sol, t=None, *, log_t=None):
     """sign(a_j): the neurons with +1 are V+, those with -1 are V-: dims frame, neuron."""
+    one_output(sol.problem, "`signs`", "a_j is a vector then: read its direction from `sol.a`")
     seen = view(sol, t, log_t)
     return seen.array(np.sign(seen.a), ("frame", "neuron"), "signs")

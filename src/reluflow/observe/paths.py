@@ -11,15 +11,24 @@ from reluflow.observe._witness import Witness
 
 
 def activation_path(sol, t=None, *, log_t=None):
-    """(k+, k-): on how many positive and negative data each neuron is active: dims class, frame, neuron."""
+    """(k+, k-): on how many positive and negative data each neuron is active: dims class, frame, neuron.
+
+    With several outputs, on how many data of every class (0 to k - 1).
+    """
     seen, y = view(sol, t, log_t), sol.problem.data.y
+    if sol.problem.outputs > 1:
+        own = np.argmax(sol.problem.targets, axis=1)
+        names: list = list(range(sol.problem.outputs))
+        members = [own == c for c in names]
+    else:
+        names, members = ["k+", "k-"], [y > 0, y < 0]
 
     def count(bits, _):
         on = bits >= 1.0
-        return np.stack([np.sum(on[..., y > 0], axis=-1), np.sum(on[..., y < 0], axis=-1)], axis=-1)
+        return np.stack([np.sum(on[..., which], axis=-1) for which in members], axis=-1)
 
     counts = np.moveaxis(seen.reduce(count), -1, 0)
-    return seen.array(counts, ("class", "frame", "neuron"), "activation_path", **{"class": ["k+", "k-"]})
+    return seen.array(counts, ("class", "frame", "neuron"), "activation_path", **{"class": names})
 
 
 class Visit(NamedTuple):

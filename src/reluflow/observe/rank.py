@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from reluflow._checks import one_output
 from reluflow.observe._view import view
 
 
@@ -28,9 +29,10 @@ def stable_rank(sol, group=None, t=None, *, log_t=None):
     elif isinstance(group, str):
         if group not in ("+", "-"):
             raise ValueError(f'`group` must be "+", "-", a list of neurons or None, got {group!r}.')
+        one_output(seen.problem, f'`group="{group}"`', "give a list of neurons")
         chosen = seen.a > 0 if group == "+" else seen.a < 0
     else:
-        chosen = np.zeros(seen.a.shape, bool)
+        chosen = np.zeros(seen.log_norm.shape, bool)
         chosen[:, np.asarray(group, dtype=int)] = True
     values, _ = singular(seen, chosen)
     square = values**2

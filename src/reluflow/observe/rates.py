@@ -3,6 +3,8 @@ r"""Rates of change of norms and directions, from the vector field, not from dif
     w_j' = a_j D_j     =>     (log|w_j|)' = (b_j/|q_j|) <D_j, u_j>,    (w_j/|w_j|)' = (b_j/|q_j|) (D_j - <D_j, u_j> u_j)
     |grad L|^2 = sum_j a_j^2 |D_j|^2 + <D_j, w_j>^2,     u_j = w_j/|w_j|
 
+With several outputs w_j' = M_j^T a_j and a_j' = M_j w_j take the place of a_j D_j and <D_j, w_j>.
+
 b_j / |q_j| is the sign of a_j for balanced neurons. Decay is subtracted from (log|w_j|)' and turns no direction.
 """
 
@@ -23,10 +25,19 @@ def _along(seen) -> np.ndarray:
     return np.sum(seen.pull * seen.unit, axis=-1)
 
 
+def _motion(seen) -> tuple[np.ndarray, np.ndarray]:
+    """With several outputs: (w_j / |w_j|)' without what changes the length, and (log|w_j|)', both over e^scale."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.where(seen.norm[..., None] > 0, seen.push / seen.norm[..., None], 0.0)
+    along = np.sum(rate * seen.unit, axis=-1)
+    return rate - along[..., None] * seen.unit, along
+
+
 def log_norm_rate(sol, t=None, *, log_t=None):
     """(log|w_j|)': dims frame, neuron."""
     seen = view(sol, t, log_t)
-    found = _ratio(seen) * _along(seen) * np.exp(seen.drive[1])[:, None] - seen.problem.decay
+    grow = _ratio(seen) * _along(seen) if seen.problem.outputs == 1 else _motion(seen)[1]
+    found = grow * np.exp(seen.drive[1])[:, None] - seen.problem.decay
     return seen.array(found, ("frame", "neuron"), "log_norm_rate")
 
 
@@ -40,17 +51,26 @@ def norm_change(sol, t=None, *, log_t=None):
 def direction_rate(sol, t=None, *, log_t=None):
     """|(w_j/|w_j|)'|: dims frame, neuron."""
     seen = view(sol, t, log_t)
-    across = seen.pull - _along(seen)[..., None] * seen.unit
-    found = np.abs(_ratio(seen)) * np.linalg.norm(across, axis=-1) * np.exp(seen.drive[1])[:, None]
+    if seen.problem.outputs > 1:
+        speed = np.linalg.norm(_motion(seen)[0], axis=-1)
+    else:
+        across = seen.pull - _along(seen)[..., None] * seen.unit
+        speed = np.abs(_ratio(seen)) * np.linalg.norm(across, axis=-1)
+    found = speed * np.exp(seen.drive[1])[:, None]
     return seen.array(found, ("frame", "neuron"), "direction_rate")
 
 
 def log_gradient(sol, t=None, *, log_t=None):
     """log |grad L|^2 over both layers (the first alone where only that is trained), L without decay: dim frame."""
     seen = view(sol, t, log_t)
-    square = seen.a**2 * np.sum(seen.pull**2, axis=-1)
-    if sol.problem.train == "both":
-        square = square + (_along(seen) * seen.norm) ** 2
+    if seen.problem.outputs > 1:
+        square = np.sum(seen.push**2, axis=-1)
+        if sol.problem.train == "both":
+            square = square + np.sum(seen.turn**2, axis=-1)
+    else:
+        square = seen.a**2 * np.sum(seen.pull**2, axis=-1)
+        if sol.problem.train == "both":
+            square = square + (_along(seen) * seen.norm) ** 2
     logs = 2.0 * seen.log_scale + log_abs(square)
     total = np.logaddexp.reduce(logs, axis=1) + 2.0 * seen.drive[1]
     return seen.array(total, ("frame",), "log_gradient")

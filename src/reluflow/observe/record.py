@@ -81,13 +81,17 @@ def _log(sol) -> Claim:
 def _outputs(sol) -> Claim:
     """|f recorded - f by weights| over sum_j |a_j||w_j||x_i|; a bit that no sign tells moves it by `tol` at most."""
     seen = _frames(sol)
-    log_size = np.logaddexp.reduce(2 * seen.log_scale + log_abs(seen.a) + log_abs(seen.norm), axis=1)
+    log_size = np.logaddexp.reduce(2 * seen.log_scale + log_abs(seen.size_a) + log_abs(seen.norm), axis=1)
     size = np.exp(log_size)[:, None] * np.linalg.norm(sol.problem.data.x, axis=1)
     recorded = sol.outputs if len(seen.log_t) == len(sol.log_t) else sol.outputs_at(log_t=seen.log_t)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         # Subnormal outputs have few digits, or one: they are not compared.
-        gap = np.where(size > TINY, np.abs(recorded - seen.outputs) / size, 0.0)
-    gap = np.where(np.isnan(gap), np.where(np.isfinite(recorded), np.inf, 0.0), gap)
+        off = np.abs(recorded - seen.outputs)
+        finite = np.isfinite(recorded)
+        if off.ndim == 3:  # several outputs: the worst of each datum
+            off, finite = np.max(off, axis=2), np.all(finite, axis=2)
+        gap = np.where(size > TINY, off / size, 0.0)
+    gap = np.where(np.isnan(gap), np.where(finite, np.inf, 0.0), gap)
     k, i = (int(v) for v in np.unravel_index(int(np.argmax(gap)), gap.shape))
     slack = 4 * seen.tol + 4 * (sol.problem.init.width + sol.problem.data.d) * EPS
     at = f"t = {_time(seen, k)}, datum {i}"
@@ -98,8 +102,8 @@ def _start(sol) -> Claim:
     """The largest relative difference of a neuron at t = 0 from the problem's."""
     init, seen = sol.problem.init, Witness(sol, t=np.zeros(1))
     log_w, log_a = init.log_scales
-    given = np.column_stack([init.w, init.a * np.exp(log_a - log_w)])
-    found = np.column_stack([seen.w[0], seen.a[0][:, None]])
+    given = np.column_stack([init.w, (init.a.T * np.exp(log_a - log_w)).T])
+    found = np.column_stack([seen.w[0], seen.a[0]])
     with np.errstate(over="ignore", invalid="ignore"):
         found = found * np.exp(seen.log_scale[0] - log_w)[:, None]
     size = np.maximum(np.linalg.norm(given, axis=1), 1e-300)
@@ -139,14 +143,17 @@ def _motion(sol) -> Claim:
 def _field(seen: Witness) -> tuple[np.ndarray, np.ndarray]:
     """((a_j D_j - decay w_j)/|w_j|, rates of the neurons) at one moment, (width, d) and (width,)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(seen.norm > 0, seen.a / seen.norm, 0.0)[0]
-        field = ratio[:, None] * seen.pull[0] * np.exp(seen.drive[1][0]) - seen.problem.decay * seen.unit[0]
+        if seen.problem.outputs > 1:
+            pushed = np.where(seen.norm[0] > 0, seen.push[0].T / seen.norm[0], 0.0).T
+        else:
+            pushed = np.where(seen.norm > 0, seen.a / seen.norm, 0.0)[0][:, None] * seen.pull[0]
+        field = pushed * np.exp(seen.drive[1][0]) - seen.problem.decay * seen.unit[0]
     return field, np.linalg.norm(field, axis=1)
 
 
 def _stiffness(seen: Witness) -> float:
     """A bound on how fast outputs relax: weight * curvature * sum_j (a_j^2 + |w_j|^2) * sum_i |x_i|^2."""
-    top = float(np.logaddexp.reduce(2 * seen.log_scale[0] + log_abs(seen.a[0] ** 2 + seen.norm[0] ** 2)))
+    top = float(np.logaddexp.reduce(2 * seen.log_scale[0] + log_abs(seen.size_a[0] ** 2 + seen.norm[0] ** 2)))
     curvature = 0.0 if seen.problem.loss == "square" else float(seen.drive[1][0]) - np.log(seen.problem.weight)
     return float(np.exp(min(top + curvature, 700.0)) * seen.problem.weight * np.sum(seen.data.x**2))
 

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reluflow._checks import one_output
 from reluflow.init import Params
+from reluflow.losses import SOFTMAX
 from reluflow.observe._view import view
 from reluflow.problem import Problem
 
@@ -22,7 +24,12 @@ STARTS = 200  # random directions from which the steepest escape is sought, besi
 
 
 def class_losses(sol, t=None, *, log_t=None):
-    """The square loss of the positive and of the negative labels, as parts of the whole: dims frame, label (+1, -1)."""
+    """The square loss of the positive and of the negative labels, as parts of the whole: dims frame, label (+1, -1).
+
+    With several outputs, the loss (square or softmax) of every class: dims frame, label (0 to k - 1).
+    """
+    if sol.problem.outputs > 1:
+        return _of_classes(view(sol, t, log_t))
     if sol.problem.loss != "square":
         raise ValueError(f'`class_losses` needs the "square" loss, got "{sol.problem.loss}": see `margins`.')
     seen = view(sol, t, log_t)
@@ -30,6 +37,18 @@ def class_losses(sol, t=None, *, log_t=None):
     part = 0.5 * sol.problem.weight * (seen.outputs - y) ** 2
     found = np.stack([np.sum(part[:, s * y > 0], axis=1) for s in (1.0, -1.0)], axis=1)
     return seen.array(found, ("frame", "label"), "class_losses", label=[1, -1])
+
+
+def _of_classes(seen):
+    problem, targets = seen.problem, seen.problem.targets
+    if problem.loss == "softmax":
+        part = SOFTMAX.value(targets, seen.outputs, problem.weight)
+    else:
+        part = 0.5 * problem.weight * np.sum((seen.outputs - targets) ** 2, axis=-1)
+    own = np.argmax(targets, axis=1)
+    label = np.arange(problem.outputs)
+    found = np.stack([np.sum(part[:, own == c], axis=1) for c in label], axis=1)
+    return seen.array(found, ("frame", "label"), "class_losses", label=label)
 
 
 @dataclass(frozen=True)
@@ -48,6 +67,7 @@ class Escape:
 
 def escape(problem: Problem, params: Params | None = None, *, seed: int = 0) -> Escape:
     """Least curvature of the square loss at `params` (the initial weights if not given) along a zero neuron."""
+    one_output(problem, "`escape`")
     if problem.loss != "square" or problem.activation.slope != 0.0:
         raise ValueError('`escape` needs loss "square" and ReLU: other losses are not supported.')
     params = problem.init if params is None else params

@@ -1,4 +1,5 @@
-"""Colours: red and blue for the signs (distinguishable with common colour-vision deficiencies), gold for theory."""
+"""Colours: red and blue for the signs (distinguishable with common colour-vision deficiencies), gold for theory, ten
+for classes."""
 
 from __future__ import annotations
 
@@ -18,6 +19,15 @@ DATA = "#1d2733"
 def sign_colours(sign) -> np.ndarray:
     """One colour per neuron, by the sign of its output weight."""
     return np.where(np.asarray(sign) >= 0, PLUS, MINUS)
+
+
+# One colour a class, told apart with common colour-vision deficiencies: neighbours differ in lightness as well.
+CLASSES = (MINUS, PLUS, "#2a9d8f", "#7a5195", "#f28e2b", "#5c6b7a", "#b5c334", "#8d5a3b", "#e377c2", "#9bb8d3")
+
+
+def class_colours(classes) -> np.ndarray:
+    """One colour for each class 0, 1, ...; they repeat after ten."""
+    return np.array(CLASSES)[np.asarray(classes, int) % len(CLASSES)]
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, sign_colours, style
+from reluflow._checks import one_output
+from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, class_colours, sign_colours, style
 
 FROM = np.log(1e-2)  # log t at which axes over log t begin
 
@@ -16,9 +17,9 @@ def loss(ax, sol, t=None, **line) -> None:
 
 
 def norms(ax, sol, t=None, **line) -> None:
-    """log |w_j| of every neuron, coloured by the sign of a_j."""
+    """log |w_j| of every neuron, coloured by the sign of a_j, or by the largest entry of a_j at the end."""
     t, size = (sol.t, sol.log_norm) if t is None else (np.asarray(t, float), log_norms(sol.at(np.asarray(t, float))))
-    _neurons(ax, t, size, sign_colours(sol.sign[0]), **line)
+    _neurons(ax, t, size, neuron_colours(sol), **line)
 
 
 def directions(ax, sol, t=None, **line) -> None:
@@ -30,7 +31,14 @@ def directions(ax, sol, t=None, **line) -> None:
         )
     t, states = (sol.t, sol.at(log_t=sol.log_t)) if t is None else (np.asarray(t, float), sol.at(t))
     angle = angles(states)
-    _neurons(ax, t, angle, sign_colours(sol.sign[0]), **line)
+    _neurons(ax, t, angle, neuron_colours(sol), **line)
+
+
+def neuron_colours(sol) -> np.ndarray:
+    """A colour for each neuron: of the sign of a_j at the start, or with several outputs of its largest at the end."""
+    if sol.problem.outputs == 1:
+        return sign_colours(sol.sign[0])
+    return class_colours(np.argmax(sol.end.a[0], axis=1))
 
 
 def angles(states) -> np.ndarray:
@@ -54,6 +62,7 @@ def function(ax, data, params, grid, *, slope: float = 0.0, neurons: bool = True
             2: ("a second column of other numbers", "`directions` draws neurons in the plane"),
         }.get(data.d, (f"{data.d} columns", "`norms` draws neurons in any dimension"))
         raise ValueError(f"`function` draws one column of data followed by ones, got {got}: {way_out}.")
+    one_output(params, "`function`", "`learned` draws all outputs of a run")
     grid = np.asarray(grid, float)
     z = np.column_stack([grid, np.ones_like(grid)]) @ params.w.T
     log_w, log_a = params.log_scales
@@ -75,7 +84,8 @@ def learned(ax, sol, t=None, *, log_t=None) -> None:
     """What the network computes: the function of data on a line, the decision regions of data in the plane.
 
     At the end of the run, or at time t (or e^log_t). On a line, several times are drawn from pale to dark; in the
-    plane colours are the sign and the size of f, and the decision boundary f = 0 is black.
+    plane colours are the sign and the size of f, and the decision boundary f = 0 is black. With several outputs each
+    has a colour: of its line, or of the region where it is the largest, paler where the lead is small.
     """
     data = sol.problem.data
     if line_of(data) is not None:
@@ -115,9 +125,12 @@ def _function_over_time(ax, sol, t, log_t) -> None:
     x = line_of(sol.problem.data)
     assert x is not None
     grid = np.linspace(*_span(x), 400)
-    f = np.atleast_2d(sol.predict(grid, t, log_t=log_t))
     names = _times(sol, t, log_t)
     ax.axhline(0, color=FAINT, lw=0.6)
+    if sol.problem.outputs > 1:
+        _outputs_over_time(ax, sol, grid, sol.predict(grid, t, log_t=log_t))
+        return
+    f = np.atleast_2d(sol.predict(grid, t, log_t=log_t))
     for k, row in enumerate(f):
         dark = 1.0 if len(f) == 1 else 0.25 + 0.75 * k / (len(f) - 1)
         ax.plot(grid, row, color=INK, lw=2, alpha=dark, label=names[k])
@@ -125,6 +138,46 @@ def _function_over_time(ax, sol, t, log_t) -> None:
     ax.set(xlim=(grid[0], grid[-1]), xlabel="x", ylabel="f(x)")
     if len(f) > 1:
         ax.legend()
+
+
+def _outputs_over_time(ax, sol, grid, f) -> None:
+    """Every output in its colour, later times darker; labels as points, classes as points on the axis."""
+    data, f = sol.problem.data, f.reshape(-1, *f.shape[-2:])
+    x, colours = line_of(data), class_colours(np.arange(sol.problem.outputs))
+    assert x is not None
+    for k, rows in enumerate(f):
+        for c, colour in enumerate(colours):
+            label = f"output {c}" if k == len(f) - 1 else None
+            dark = 0.25 + 0.75 * (k + 1) / len(f)
+            ax.plot(grid, rows[:, c], color=colour, lw=1.8, alpha=dark if len(f) > 1 else 1.0, label=label)
+    marks = dict(s=55, marker="X", edgecolors="white", lw=0.9, zorder=4)
+    if data.outputs == 1:
+        ax.scatter(x, np.zeros(len(x)), c=class_colours(data.y), **marks)
+    else:
+        for y, colour in zip(data.y.T, colours):
+            ax.scatter(x, y, c=colour, **marks)
+    ax.set(xlim=(grid[0], grid[-1]), xlabel="x", ylabel="f(x)")
+    ax.legend()
+
+
+def _class_regions(ax, across, up, f) -> None:
+    """The largest output at each place, its colour strong where it leads by far, and the boundaries between."""
+    from matplotlib.colors import to_rgb
+
+    best = np.sort(f, axis=-1)
+    lead = best[..., -1] - best[..., -2]
+    own = np.argmax(f, axis=-1)
+    strong = 0.25 + 0.4 * np.clip(lead / (np.quantile(lead, 0.9) or 1.0), 0.0, 1.0)[..., None]
+    picture = strong * np.array([to_rgb(c) for c in class_colours(own.ravel())]).reshape(*own.shape, 3)
+    picture += (1.0 - strong) * np.array(to_rgb(PAPER))
+    # Where no output is larger than another, nothing is decided.
+    picture[lead == 0.0] = to_rgb(PAPER)
+    extent = (across[0], across[-1], up[0], up[-1])
+    ax.imshow(picture, origin="lower", extent=extent, interpolation="bilinear", aspect="equal", zorder=0)
+    for c in np.unique(own):
+        ahead = f[..., c] - np.max(np.delete(f, c, axis=-1), axis=-1)
+        if ahead.min() < 0.0 < ahead.max():
+            ax.contour(across, up, ahead, [0.0], colors=INK, linewidths=1.2)
 
 
 def _regions(ax, sol, t, log_t) -> None:
@@ -137,6 +190,13 @@ def _regions(ax, sol, t, log_t) -> None:
         raise ValueError("`learned` draws one time in the plane, got several: give each its own axes.")
     across, up = np.linspace(*_span(xy[:, 0]), 241), np.linspace(*_span(xy[:, 1]), 241)
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    limits = dict(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]), xlabel="x1", ylabel="x2", aspect="equal")
+    if sol.problem.outputs > 1:
+        _class_regions(ax, across, up, sol.predict(grid, t, log_t=log_t).reshape(len(up), len(across), -1))
+        own = np.argmax(sol.problem.targets, axis=1)
+        ax.scatter(*xy.T, s=34, c=class_colours(own), edgecolors=INK, lw=0.7, zorder=4)
+        ax.set(**limits)
+        return
     f = sol.predict(grid, t, log_t=log_t).reshape(len(up), len(across))
     top = float(np.max(np.abs(f))) or 1.0
     most = float(np.max(np.abs(sol.predict(data.x, t, log_t=log_t)))) or top
@@ -145,7 +205,7 @@ def _regions(ax, sol, t, log_t) -> None:
     if f.min() < 0.0 < f.max():
         ax.contour(across, up, f, [0.0], colors=INK, linewidths=1.4)
     ax.scatter(*xy.T, s=34, c=sign_colours(data.y), edgecolors=INK, lw=0.7, zorder=4)
-    ax.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]), xlabel="x1", ylabel="x2", aspect="equal")
+    ax.set(**limits)
 
 
 def _times(sol, t, log_t) -> list[str]:
@@ -184,8 +244,9 @@ def overview(sol, title: str = ""):
 
     from reluflow.plot.shown import Picture
 
-    data, colours = sol.problem.data, sign_colours(sol.sign[0])
-    on_a_line = _on_a_line(data)
+    data, colours = sol.problem.data, neuron_colours(sol)
+    several = sol.problem.outputs > 1
+    on_a_line = _on_a_line(data) and not several
     flat = plane_of(data) is not None or (line_of(data) is not None and not on_a_line)
     count = 2 + (data.d == 2) + on_a_line + flat
     growths = sol.phases()["growth"]
@@ -203,9 +264,8 @@ def overview(sol, title: str = ""):
         timed[0].set(title="Loss", ylabel="log10 of the loss" if late else None)
         _neurons(timed[1], x[shown], sol.log_norm[shown], colours)
         timed[1].set(title="Neurons", ylabel="log |w|")
-        for colour, sign, has in ((PLUS, ">", np.any(sol.sign[0] > 0)), (MINUS, "<", np.any(sol.sign[0] < 0))):
-            if has:
-                timed[1].plot([], [], color=colour, label=f"$a_j {sign} 0$")
+        for colour, label in _legend(sol):
+            timed[1].plot([], [], color=colour, label=label)
         timed[1].legend(frameon=True, facecolor=PAPER, edgecolor="none", framealpha=0.85)
         if data.d == 2:
             timed.append(next(axes))
@@ -226,10 +286,21 @@ def overview(sol, title: str = ""):
         if flat:
             ax = next(axes)
             learned(ax, sol)
-            ax.set_title("Function at the end" if line_of(data) is not None else "Sign of f at the end")
+            of_plane = "Classes at the end" if several else "Sign of f at the end"
+            ax.set_title("Function at the end" if line_of(data) is not None else of_plane)
         if title:
             fig.suptitle(title, x=0.01, ha="left", weight="bold")
     return fig
+
+
+def _legend(sol) -> list[tuple[str, str]]:
+    """Colours of neurons and what they mean."""
+    if sol.problem.outputs == 1:
+        signs = ((PLUS, ">", np.any(sol.sign[0] > 0)), (MINUS, "<", np.any(sol.sign[0] < 0)))
+        return [(colour, f"$a_j {sign} 0$") for colour, sign, has in signs if has]
+    names = sol.problem.data.classes or range(sol.problem.outputs)
+    kind = "class" if sol.problem.loss == "softmax" or sol.problem.data.classes else "output"
+    return [(str(colour), f"{kind} {name}") for colour, name in zip(class_colours(np.arange(len(names))), names)][:10]
 
 
 def _neurons(ax, x, heights, colours, **line) -> None:

@@ -49,7 +49,7 @@ class Departure:
     @property
     def threshold(self) -> float:
         """The difference of outputs that counts as leaving."""
-        return self.tol * max(1.0, float(np.max(np.abs(self.flow.problem.data.y))))
+        return self.tol * max(1.0, float(np.max(np.abs(self.flow.problem.targets))))
 
     @property
     def left(self) -> int | None:
@@ -174,7 +174,7 @@ def departure(
             f"No record could be compared: the flow stopped at t = {end_text(flow)} ({flow.outcome.value})"
         )
     mine = sol.frames[rows]
-    gap = np.max(np.abs(mine.outputs - there.outputs), axis=1)
+    gap = np.max(np.abs(mine.outputs - there.outputs), axis=tuple(range(1, mine.outputs.ndim)))
     bits = np.sum((mine.bits != there.bits) & ~there.sliding, axis=(1, 2))
     if not flow.outcome.success:
         stopped = f"The flow stopped at t = {end_text(flow)}, and later steps are not compared: {flow.outcome.value}"

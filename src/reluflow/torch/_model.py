@@ -1,6 +1,6 @@
 r"""A two-layer PyTorch model as rows w_j and output weights a_j, whatever class it is written as.
 
-    second(activation(first(x))) with one output:    f(x) = sum_j a_j s(<w_j, x>)
+    second(activation(first(x))):    f(x) = sum_j a_j s(<w_j, x>),   a_j a number, or in R^k for k outputs
 
 The two Linear modules are found by name and the slope of the activation is measured, so that `torch.relu(self.fc1(x))`
 in a class of one's own is read like `torch.nn.Sequential`. What was found is compared with the model's own outputs.
@@ -70,10 +70,10 @@ def layers(model, x=None) -> Layers:
     if extra:
         raise ValueError(f"`model` must have the weights of its two Linear layers alone, got `{extra[0]}` besides.")
     found = _in_order(linear)
-    if found[1][1].out_features != 1:
+    if found[1][1].out_features > 1 and found[1][1].bias is not None:
         raise ValueError(
-            f"`model` must have one output, got {found[1][1].out_features}: multiple outputs are not supported here; "
-            "watch each output on its own."
+            f"`model` must have no output bias with several outputs, got one with {found[1][1].out_features}: use a "
+            "last Linear with `bias=False`."
         )
     (one, first), (two, second) = found
     _trained(first, second, (one, two))
@@ -122,7 +122,7 @@ def _activation(model, parts: list, linear: tuple, x) -> Activation:
     x = torch.as_tensor(array(x)).to(weight)
     with torch.no_grad():
         try:
-            own = array(model(x)).ravel()
+            own = array(model(x)).reshape(len(x), -1)
         except (RuntimeError, ValueError, TypeError, IndexError, AssertionError):
             if len(slopes) == 1 and isinstance(model, torch.nn.Sequential):  # made for inputs of another shape
                 return activation_of(slopes[0])
@@ -134,12 +134,12 @@ def _activation(model, parts: list, linear: tuple, x) -> Activation:
         if flat.shape[1] != first.in_features:
             raise ValueError(f"`x` must have the model's {first.in_features} columns, got {flat.shape[1]}.")
         z = array(first(flat))
-    a, c = array(second.weight)[0], 0.0 if second.bias is None else float(array(second.bias)[0])
+    a, c = array(second.weight).T, 0.0 if second.bias is None else float(array(second.bias)[0])
     on, off = np.maximum(z, 0.0) @ a + c, np.minimum(z, 0.0) @ a
     reach = np.abs(z) @ np.abs(a) + abs(c)
     rest = own - on if own.shape == on.shape else np.full(on.shape, np.inf)
-    size = float(off @ off)
-    fitted = float(rest @ off / size) if size > 0 and np.all(np.isfinite(rest)) else 0.0
+    size = float(np.sum(off * off))
+    fitted = float(np.sum(rest * off) / size) if size > 0 and np.all(np.isfinite(rest)) else 0.0
     eps = float(torch.finfo(weight.dtype).eps) * (sum(first.weight.shape) + 4)
     for slope in [*slopes, 0.0, 0.01, fitted]:
         if np.all(np.abs(rest - slope * off) <= eps * np.maximum(reach, 1e-300)) and 0.0 <= slope <= 1.0:
@@ -151,8 +151,8 @@ def _activation(model, parts: list, linear: tuple, x) -> Activation:
 
 
 def weights(found: Layers) -> tuple[np.ndarray, np.ndarray]:
-    """The current (w, a), copied as float64."""
-    w, a = array(found.first.weight), array(found.second.weight)[0]
+    """The current (w, a), copied as float64; a is (width,), or (width, k) with k outputs."""
+    w, a = array(found.first.weight), _output_weights(array(found.second.weight))
     if found.biased:
         w = np.column_stack([w, np.zeros(len(w)) if found.first.bias is None else array(found.first.bias)])
     if found.second.bias is not None:
@@ -167,12 +167,16 @@ def gradients(found: Layers) -> tuple[np.ndarray, np.ndarray] | None:
     if any(p.grad is None for p in used):
         return None
     grad = lambda p: np.zeros(tuple(p.shape)) if p.grad is None else array(p.grad)
-    w, a = grad(found.first.weight), grad(found.second.weight)[0]
+    w, a = grad(found.first.weight), _output_weights(grad(found.second.weight))
     if found.biased:
         w = np.column_stack([w, np.zeros(len(w)) if found.first.bias is None else grad(found.first.bias)])
     if found.second.bias is not None:
         w, a = np.vstack([w, np.zeros(w.shape[1])]), np.append(a, grad(found.second.bias))
     return w, a
+
+
+def _output_weights(weight: np.ndarray) -> np.ndarray:
+    return weight[0] if len(weight) == 1 else np.ascontiguousarray(weight.T)
 
 
 def fixed(found: Layers) -> np.ndarray | None:
@@ -198,8 +202,8 @@ def params_of(found: Layers) -> Params:
 
 
 def from_torch(model) -> Params:
-    """The weights of a two-layer PyTorch model (two Linear with ReLU or LeakyReLU between them, one output) as
-    `rf.Params`. The model may be of any class.
+    """The weights of a two-layer PyTorch model (two Linear with ReLU or LeakyReLU between them) as `rf.Params`. The
+    model may be of any class, and have several outputs.
 
     With biases, data need a last column of ones: `data.with_bias()`. A bias of the second Linear becomes a last neuron
     (0, ..., 0, 1) of which only the output weight is trained; such problems run by `rf.Descent` or `rf.SteppedFlow`.

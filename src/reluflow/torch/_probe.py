@@ -10,8 +10,9 @@ import numpy as np
 
 from reluflow._checks import number, one_of, whole
 from reluflow.drive.descent import Machine
+from reluflow.drive.descent_outputs import Machine as OutputsMachine
 from reluflow.engine import descent as kd
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE
 from reluflow.many._seen import watched
 from reluflow.methods import Descent, as_bytes
 from reluflow.outcome import Outcome
@@ -27,7 +28,7 @@ MEMORY = "256 MiB"
 
 
 class Probe:
-    """Watches `model` (two Linear with ReLU or LeakyReLU between them, one output, any class) train on `x`, `y`.
+    """Watches `model` (two Linear with ReLU or LeakyReLU between them, any class) train on `x`, `y`.
 
         probe = rf.torch.Probe(model, x, y, every=100, optimizer=optimizer)
         for _ in range(10_000):
@@ -43,9 +44,10 @@ class Probe:
 
     Time is t = k step after k steps: `step` as given; else, for a plain SGD given as `optimizer`, its rate times the
     factor by which the loop's gradient at its first step exceeds that of `loss` (2 for torch.nn.MSELoss, because
-    "square" is (1/2)(f - y)^2); else 1. `loss` and `reduction` follow this library's conventions; labels 0 and 1 count
-    as -1 and +1 for the losses of classifiers. The `weight_decay` of a plain SGD becomes the problem's
-    `decay`. `probe.notes` says what does not fit: another loss, mini-batches.
+    "square" is (1/2)(f - y)^2, and 2/k with k outputs; 1 for torch.nn.CrossEntropyLoss, which is "softmax"); else 1.
+    `loss` and `reduction` follow this library's conventions; labels 0 and 1 count as -1 and +1 for the losses of
+    classifiers with one output. The `weight_decay` of a plain SGD becomes the problem's `decay`. `probe.notes` says
+    what does not fit: another loss, mini-batches.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class Probe:
             step = number("step", step, rule="positive and finite", ok=lambda v: 0 < v < np.inf, hint="the loop's rate")
         self.layers = layers(model, x)
         data = as_data(self.layers, x, y)
-        if LOSSES[one_of("loss", loss, LOSSES)].labels == "signs" and np.all(np.isin(data.y, (0.0, 1.0))):
+        if TABLE[one_of("loss", loss, TABLE)].labels == "signs" and np.all(np.isin(data.y, (0.0, 1.0))):
             data = type(data)(data.x, 2.0 * data.y - 1.0, name=data.name)
         fixed = not self.layers.second.weight.requires_grad
         self.problem = Problem(
@@ -81,7 +83,8 @@ class Probe:
         self.steps = 0
         self._next = self.every
         self._step, self._rate, self._optimizer = step, None, optimizer
-        self._limit = max(4, as_bytes(memory) // (8 * self.problem.init.width * (data.d + 1)))
+        each = 8 * self.problem.init.width * (data.d + self.problem.outputs)
+        self._limit = max(4, as_bytes(memory) // each)
         self._records = [(0, *weights(self.layers))]
         self._gradient: Gradient | None = None
         self._began = _time.perf_counter()
@@ -118,7 +121,7 @@ class Probe:
         finite = [bool(np.all(np.isfinite(w)) and np.all(np.isfinite(a))) for _, w, a in records]
         good = len(records) if all(finite) else finite.index(False)
         method = Descent(self.rate or 1.0)
-        machine = Machine(self.problem, method, self.steps)
+        machine = (Machine if self.problem.outputs == 1 else OutputsMachine)(self.problem, method, self.steps)
         y = np.stack([_state(w, a) for _, w, a in records[:good]])
         clock = np.array([k for k, _, _ in records[:good]], float)
         outcome = Outcome.REACHED if good == len(records) else Outcome.NOT_FINITE
@@ -174,10 +177,11 @@ class Probe:
 
 def _state(w: np.ndarray, a: np.ndarray) -> np.ndarray:
     """(q, b, c) in one row, with mantissas of size 1 by powers of two; the dissipated energy is unknown."""
-    size = np.maximum(np.max(np.abs(w), axis=1), np.abs(a))
+    a = a.reshape(len(w), -1)
+    size = np.maximum(np.max(np.abs(w), axis=1), np.max(np.abs(a), axis=1))
     exponent = np.where(size > 0, np.frexp(size)[1], 0)
-    q, b = np.ldexp(w, -exponent[:, None]), np.ldexp(a, -exponent)
-    return np.concatenate([q.ravel(), b, exponent * kd.LOG2, [np.nan]])
+    q, b = np.ldexp(w, -exponent[:, None]), np.ldexp(a, -exponent[:, None])
+    return np.concatenate([q.ravel(), b.ravel(), exponent * kd.LOG2, [np.nan]])
 
 
 def _plain_rate(optimizer) -> float | None:
@@ -217,20 +221,28 @@ def compare_gradient(problem: Problem, found: tuple[np.ndarray, np.ndarray] | No
     z = problem.data.x @ w.T
     slope = problem.activation.slope
     on = np.where(z > 0, 1.0, slope)
-    g = -LOSSES[problem.loss].force(problem.data.y, (on * z) @ a, problem.weight)
-    of_w, of_a = a[:, None] * ((on * g[:, None]).T @ problem.data.x), g @ (on * z)
+    several = problem.outputs > 1
+    y = problem.targets if several else problem.data.y
+    g = -TABLE[problem.loss].force(y, (on * z) @ a, problem.weight)
+    if several:
+        of_w, of_a = ((g @ a.T) * on).T @ problem.data.x, (on * z).T @ g
+    else:
+        of_w, of_a = a[:, None] * ((on * g[:, None]).T @ problem.data.x), g @ (on * z)
     if problem.init.fixed is not None:
         of_w = np.where(problem.init.fixed, 0.0, of_w)
     of_a = np.zeros_like(of_a) if problem.train == "first" else of_a
-    mine, theirs = (np.concatenate([u.ravel(), v]) for u, v in ((of_w, of_a), found))
+    mine, theirs = (np.concatenate([u.ravel(), v.ravel()]) for u, v in ((of_w, of_a), found))
     size = float(np.linalg.norm(mine) * np.linalg.norm(theirs))
     if not (np.isfinite(size) and size > 0):
         return None
-    return Gradient(float(mine @ theirs) / size, _simple(float(mine @ theirs / (mine @ mine)), problem.data.n))
+    factor = float(mine @ theirs / (mine @ mine))
+    return Gradient(float(mine @ theirs) / size, _simple(factor, problem.data.n, problem.outputs))
 
 
-def _simple(factor: float, n: int) -> float:
-    """The factor, or the one of 1/2, 1, 2, ... and n times or 1/n of these that it is equal to within rounding."""
+def _simple(factor: float, n: int, outputs: int = 1) -> float:
+    """The factor, or the one of 1/2, 1, 2, ... and n times or 1/n of these that it is equal to within rounding; with
+    several outputs also over their number."""
     plain = [k * s for k in (0.5, 1.0, 2.0, 4.0) for s in (1.0, float(n), 1.0 / n)]
+    plain += [v / outputs for v in plain] if outputs > 1 else []
     near = min(plain, key=lambda v: abs(v - factor))
     return near if abs(near - factor) < 1e-4 * near else factor

@@ -50,14 +50,15 @@ class Between(Replay):
         with np.errstate(invalid="ignore"):
             along = size + share * (size_after - size)
         size = np.where(np.isfinite(size) & np.isfinite(size_after), along, np.maximum(size, size_after))
-        q, b = unit[..., :-1], unit[..., -1]
+        r = self.split(before)[0].shape[-1]
+        q, b = unit[..., :r], unit[..., r:]
         c = np.where(np.isfinite(size), size, 0.0)
-        return np.concatenate([q.reshape(len(q), -1), b, c, np.full((len(q), 1), np.nan)], axis=1)
+        return np.concatenate([q.reshape(len(q), -1), b.reshape(len(q), -1), c, np.full((len(q), 1), np.nan)], axis=1)
 
     def _polar(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """((q, b) / norm, log norm of (w, a)) of states."""
         q, b, c = self.split(y)
-        both = np.concatenate([q, b[..., None]], axis=-1)
+        both = np.concatenate([q, b if b.ndim == q.ndim else b[..., None]], axis=-1)
         norm = np.linalg.norm(both, axis=-1)
         with np.errstate(divide="ignore"):
             return both / np.where(norm > 0, norm, 1.0)[..., None], c + np.log(norm)

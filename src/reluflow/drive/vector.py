@@ -1,0 +1,352 @@
+"""Gradient flow with k outputs: the driver that runs the kernels in bursts and keeps what they return.
+
+A run is a list of checkpoints from which any moment is replayed, as in `drive.exact`. Phases in which the outputs stand
+still are jumped over by the closed forms of `drive.frozen`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reluflow.drive import compile
+from reluflow.drive.exact import ACTIVE, DRIFT, EXACT_MOST, PASSIVE, STATUS, WAYPOINTS, progress_of, stored_flow
+from reluflow.drive.frozen import Frozen
+from reluflow.drive.loop import Done
+from reluflow.drive.recorder import Costs, States, Tape
+from reluflow.engine.layout import FLUSH, ORIGIN, QUIET, RUN, RUNNING, Checkpoints, Frames, record
+from reluflow.engine.pack import Units, units_of
+from reluflow.engine.vector import coupled, layout, rare
+from reluflow.engine.vector.field import SQUARE
+from reluflow.engine.vector.pack import pack
+from reluflow.methods import Limits, Save
+from reluflow.outcome import Outcome
+from reluflow.problem import Problem
+
+TINY = -14.0  # log size of an initial neuron below which neurons get followers
+
+
+class Machine:
+    """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills."""
+
+    def __init__(self, problem: Problem, rtol: float, end: float, rest: float = 0.0, units: Units | None = None):
+        _refuse(problem)
+        self.units = units_of(problem) if units is None else units
+        self.made_of = (problem, rtol, end, rest, self.units)
+        self.pk, self.coords, self.start = pack(problem, self.units)
+        self.m, self.r = self.start.q.shape
+        self.k, self.big, self.n = problem.outputs, self.pk.e.shape[0], self.pk.alpha.size
+        self.st = layout.new_state(self.start, self.big, self.k + 1 if np.min(self.start.c) < TINY else 0)
+        self.rows = self.st.sign.size
+        self.size = self.st.y.size
+        self.run = record(RUN)
+        self.run.end, self.run.rtol, self.run.rest, self.run.nearest = end, rtol, rest, 1.0
+        self.run.stride = 1
+        self.run.passive = 0.5 * np.log(PASSIVE)
+        self.tailed = problem.endless
+        self.row_bytes = 8 * (self.size + 2) + self.m * self.big
+        self.first, self.jumps = 1, 0
+        self.undetermined = 0  # jumps after which the run depends on what rounding has lost
+        self.drifts = False  # whether the last horizon was that of drift
+        self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
+        cells = self.m * self.big
+        room = int(np.clip(4e6 / (8 * (self.size + cells)), 8, 256))
+        self.checkpoints = Checkpoints(
+            np.empty((room, 2)), np.empty((room, self.size)), np.empty((room, cells), np.int64)
+        )
+        few = min(room, 64)
+        self.saved = Frames(np.empty(0), np.empty(few), np.empty((few, self.size)), np.empty((few, cells), np.int64))
+        work = layout.new_work(self.rows, self.r, self.big, self.n, self.k)
+        self.scratch = layout.new_scratch(work, self.size)
+        self.mode: int | None = rare.START
+        self.looked = layout.Stored(
+            np.empty(0),
+            np.empty((0, 0)),
+            np.empty((0, 0), np.int64),
+            np.empty((0, 0, 0)),
+            np.empty(0),
+            np.empty((0, 0)),
+        )
+
+    def __reduce__(self) -> tuple:
+        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        return type(self), self.made_of
+
+    @property
+    def work(self) -> layout.Work:
+        return self.scratch.work
+
+    # A run ----------------------------------------------------------------------------------------------------------
+
+    def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
+        """The state at t = 0, bits resolved, is the first checkpoint."""
+        compile.beside("outputs")
+        status = self.burst(0)
+        self._add_now(tape)
+        return self._recorded(status, tape)
+
+    def advance(self, budget: int, tape: Tape) -> Outcome | None:
+        return self._recorded(self.burst(budget), tape)
+
+    def finish(self, tape: Tape, outcome: Outcome) -> None:
+        if not tape.marks:
+            self.burst(0)
+            self._add_now(tape)
+        self._write(tape)
+        if tape.checkpoints()[0].clock[-1] != self.run.clock:
+            self._add_now(tape, last=True)
+        # One checkpoint an instant, the last; the start stays.
+        keep = np.r_[np.diff(tape.checkpoints()[0].clock) > 0.0, True]
+        keep[0] = True
+        tape.select(np.flatnonzero(keep))
+
+    def done(self) -> Done:
+        steps, tried = int(self.run.n_steps), int(self.run.n_steps + self.run.n_rejected)
+        return Done(steps, tried, int(self.run.n_events), tried)
+
+    def progress(self) -> tuple[float | None, float]:
+        fraction, log_t = progress_of(self.run.clock, self.run.end, self.tailed)
+        return fraction, log_t - self.units.log_time
+
+    def costs(self) -> Costs:
+        run = self.run
+        regimes = {
+            "coupled": int(run.n_steps),
+            "jumps": self.jumps,
+            "jump_events": int(run.n_jump_events),
+            "neglected": self.neglected,
+            "undetermined": self.undetermined,
+        }
+        place = (float(run.nearest_clock), int(run.nearest_neuron), int(run.nearest_surface))
+        nearest = float(run.nearest)
+        found = Costs(int(run.n_steps), int(run.n_rejected), int(run.n_fields), nearest, regimes)
+        return found._replace(place=place) if nearest < 1.0 else found
+
+    def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
+        """The reduced coordinates, and the end and rest that steps were clipped by."""
+        found = stored_flow(self.coords, self.run.end, self.run.rest)
+        return found | {"control/units": np.array([self.units.x0, self.units.y0, self.units.b0])}
+
+    def _recorded(self, status: int, tape: Tape) -> Outcome | None:
+        self._write(tape)
+        return self._leap(tape) if status == QUIET else STATUS.get(status)
+
+    def _write(self, tape: Tape) -> None:
+        """Moves what a burst wrote to the tape."""
+        used = int(self.run.checkpoints_used)
+        if used:
+            clock, y, code = (a[:used].copy() for a in self.checkpoints)
+            tape.keep(States(clock[:, 0].copy(), y, code.astype(np.int8)), clock[:, 1].copy(), self._thinned)
+        if self.run.log_used:
+            tape.events.append(self.work.log[: self.run.log_used].copy())
+        self.run.checkpoints_used = self.run.log_used = 0
+
+    def _add_now(self, tape: Tape, last: bool = False) -> None:
+        """The present state as one more checkpoint."""
+        clock, resume, y, code = self._kept()
+        now = States(np.array([clock]), y[None], code[None].astype(np.int8))
+        tape.keep(now, np.array([resume]), self._thinned, last)
+
+    def _thinned(self, newest_dropped: bool, newest: float) -> None:
+        self.run.tick += newest_dropped * self.run.stride
+        self.run.stride = min(2 * int(self.run.stride), 2**60)
+
+    def _leap(self, tape: Tape) -> Outcome | None:
+        """One jump over a phase in which the outputs stand still; an outcome if nothing would ever happen again."""
+        self.jumps += 1
+        t0 = self.time()
+        frozen, t1 = self._horizon()
+        if not np.isfinite(t1):
+            return Outcome.STATIONARY
+        if t1 <= t0 * (1 + 1e-15):
+            # Nothing to gain: integrate for a while before trying again.
+            self.run.wait = 50
+            return None
+        # Frames where something is to be seen: early, when neurons turn, and evenly.
+        inside = t0 + (t1 - t0) * np.union1d(
+            np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:]
+        )
+        before, drift = self._small(), self.run.speed * (t1 - t0)
+        for t in [*inside[:-1].tolist(), t1]:
+            frozen.write(t)
+            self._add_now(tape)
+        events = frozen.events_until(t1, self.run.clock)
+        if len(events):
+            tape.events.append(events)
+        self.run.n_events += len(events)
+        self.run.n_jump_events += len(events)
+        if frozen.undetermined:
+            self.undetermined += 1
+            self.run.nearest, self.run.nearest_clock = 0.0, self.run.clock
+            self.run.nearest_neuron, self.run.nearest_surface = int(frozen.large[0]), -1
+        if self.drifts:
+            self.run.wait = 8
+        self.neglected += float(self.pk.top * (np.sum(np.maximum(before, self._small())) + drift))
+        return None
+
+    def _horizon(self) -> tuple[Frozen, float]:
+        """The phase of constant drive that begins now, and its end: a neuron becomes large, the run ends, or drift."""
+        t0 = self.time()
+        pace = 1.0 + t0 if self.tailed else 1.0  # of t against the clock
+        t_drift = t0 + DRIFT * pace / self.run.speed if self.run.speed > 0.0 else np.inf
+        frozen = Frozen(self, t0, 0.5 * np.log(ACTIVE))
+        t1 = frozen.horizon(min(self._time_of(self.run.end), t_drift))
+        self.drifts = t1 == t_drift
+        return frozen, t1
+
+    def _small(self) -> np.ndarray:
+        """e^{2c} of the small neurons, 0 for the others."""
+        c = layout.parts(self.st.y, self.rows, self.k)[2][: self.m]
+        return np.where((c < self.run.passive) & (self.st.dead[: self.m] == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0)
+
+    def time(self) -> float:
+        """The time of the present state, in the units of the run."""
+        return self._time_of(float(self.run.clock))
+
+    def _time_of(self, clock: float) -> float:
+        # Jumps happen early; times beyond float64 only ever bound them.
+        return float(np.expm1(min(clock, 700.0)) if self.tailed else clock)
+
+    def set_time(self, t: float) -> None:
+        """Sets the clock to time t, at most to the end."""
+        self.run.clock = min(np.log1p(t) if self.tailed else t, self.run.end)
+
+    def curvature(self) -> np.ndarray:
+        """d^2 L / df_i^2 at the present outputs, (n, k, k)."""
+        if self.pk.loss == SQUARE:
+            return np.broadcast_to(self.pk.weight * np.eye(self.k), (self.n, self.k, self.k))
+        f = self.work.f
+        p = np.exp(f - np.logaddexp.reduce(f, axis=1, keepdims=True))
+        return self.pk.weight * (p[:, :, None] * np.eye(self.k) - p[:, :, None] * p[:, None, :])
+
+    # Any moment -----------------------------------------------------------------------------------------------------
+
+    def restore(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
+        """Puts a checkpoint back."""
+        self.st.y[:] = y
+        self.st.code[: self.m] = code.reshape(self.m, self.big)
+        self.run.clock, self.run.step = clock, resume
+        self.mode = rare.RESTORE
+        # What a replay gives must not depend on what was replayed before it.
+        self.work.probe[:] = 1.0 / np.sqrt(max(self.n * self.k, 1))
+        self.run.wait = self.run.origin = self.run.checked = 0
+
+    def look(
+        self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Outputs (rows, n, k), log loss (rows,) and, when asked for, surface bits (rows, m, S) of stored states."""
+        rows = len(clock)
+        f, logs = np.empty((rows, self.n, self.k)), np.empty(rows)
+        out = np.empty((rows if bits else 0, self.m * self.big))
+        self.looked = layout.Stored(clock, y, np.ascontiguousarray(code, dtype=np.int64), f, logs, out)
+        self._rare(rare.LOOK)
+        if self.units.y0 != 1.0:
+            f *= self.units.y0
+            logs += 2.0 * np.log(self.units.y0)
+        return f, logs, out.reshape(len(out), self.m, self.big)
+
+    def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q (..., m, r), b (..., m, k) and c (..., m) of states, in the user's units; followers are added."""
+        q, b, c, _ = layout.parts(y, self.rows, self.k)
+        m = self.m
+        if self.rows == m:
+            return q, b, c - self.units.log_size
+        total_q, total_b, size = q[..., :m, :].copy(), b[..., :m, :].copy(), c[..., :m].copy()
+        for at in range(m, self.rows, m):
+            used = np.any(q[..., at : at + m, :] != 0.0, -1) | np.any(b[..., at : at + m, :] != 0.0, -1)
+            ratio = np.exp(np.where(used, c[..., at : at + m] - c[..., :m], -np.inf))[..., None]
+            total_q += ratio * q[..., at : at + m, :]
+            total_b += ratio * b[..., at : at + m, :]
+        grown = np.sqrt(0.5 * (np.sum(total_q**2, -1) + np.sum(total_b**2, -1)))
+        return total_q / grown[..., None], total_b / grown[..., None], size + np.log(grown) - self.units.log_size
+
+    def energy(self, y: np.ndarray) -> np.ndarray:
+        """The energy dissipated, in the user's units."""
+        return y[..., -1] * self.units.y0 * self.units.y0
+
+    def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """States at ascending clock values, going on from the present state."""
+        self.saved = self.saved._replace(wanted=np.ascontiguousarray(wanted))
+        self.run.next_frame = self.run.frames_used = 0
+        self.run.stride = 2**62
+        found = []
+        while True:
+            status = self.burst(4)  # few steps: a longer burst would run on past the last frame
+            used = int(self.run.frames_used)
+            found.append((self.saved.y[:used].copy(), self.saved.code[:used].astype(np.int8)))
+            self.run.frames_used = self.run.log_used = self.run.checkpoints_used = 0
+            if self.run.next_frame >= len(wanted):
+                break
+            if status == QUIET:
+                found += self._frames_in_jump(wanted)
+                if self.run.next_frame >= len(wanted):
+                    break
+            elif status not in (RUNNING, FLUSH):
+                _, _, y, code = self._kept()
+                left = len(wanted) - int(self.run.next_frame)
+                found.append((np.repeat(y[None], left, 0), np.repeat(code[None], left, 0).astype(np.int8)))
+                break
+        return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
+
+    def _frames_in_jump(self, wanted: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The wanted frames inside the jump that starts now, and the jump itself."""
+        t0 = self.time()
+        frozen, t1 = self._horizon()
+        if t1 <= t0 * (1 + 1e-15):
+            self.run.wait = 50
+            return []
+        found = []
+        while self.run.next_frame < len(wanted):
+            t = self._time_of(float(wanted[self.run.next_frame]))
+            if t >= t1:
+                break
+            frozen.write(t)
+            _, _, y, code = self._kept()
+            found.append((y[None], code[None].astype(np.int8)))
+            self.run.next_frame += 1
+        if self.run.next_frame < len(wanted):
+            frozen.write(t1)
+            self.run.wait = 8 if self.drifts else 0
+        return found
+
+    def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:
+        """The present state as `restore` takes it."""
+        code = self.st.code[: self.m].reshape(-1).copy()
+        return float(self.run.clock), float(self.run.step), self.st.y.copy(), code
+
+    def _rare(self, mode: int, neuron: int = 0) -> None:
+        rare.handle(mode, self.pk, self.st, self.run, self.scratch, neuron, self.looked)
+
+    def burst(self, budget: int) -> int:
+        """Up to `budget` steps; returns a status of `layout`."""
+        if self.mode is not None:
+            self._rare(self.mode)
+            self.mode = None
+        while True:
+            compile.ready("outputs")
+            status = coupled.burst(self.pk, self.st, self.run, self.scratch, budget, self.saved, self.checkpoints)
+            if status in (RUNNING, FLUSH):
+                # The next burst evaluates the field where this one stopped once more: that is not counted.
+                self.run.n_fields -= 1
+            if status != ORIGIN:
+                return status
+            self._rare(rare.AT_ORIGIN)
+
+
+def _refuse(problem: Problem) -> None:
+    """What the exact flow does not support with several outputs."""
+    k = problem.outputs
+    if problem.train != "both":
+        raise ValueError(
+            f'Flows with several outputs must have `train="both"`, got "{problem.train}" and {k} outputs: train both '
+            "layers, or use one output."
+        )
+    if problem.decay > 0.0:
+        raise ValueError(
+            f"Flows with several outputs must have `decay=0`, got {problem.decay:g} and {k} outputs: use "
+            "`rf.Descent(step=...)`."
+        )
+    if problem.data.n > EXACT_MOST:
+        raise ValueError(
+            f"Exact events must have at most {EXACT_MOST} data, got {problem.data.n}: they keep the inner products "
+            "of all pairs, 1 GiB at that number. Use fewer data."
+        )

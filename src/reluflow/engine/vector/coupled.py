@@ -1,0 +1,489 @@
+"""All neurons together: order-8 steps with bits frozen, every crossing and every release located, then resolved.
+
+The same loop as `engine.coupled`, with the velocity and the forces of k outputs and without implicit steps.
+"""
+
+import numpy as np
+
+from reluflow.engine._jit import entry, inner
+from reluflow.engine.coupled import GO_ON, STABLE, clear_fresh, finite, keep_sizes, no_room, storm
+from reluflow.engine.field import DORMANT, SLID, copy, copy_rows
+from reluflow.engine.layout import (
+    CANCELLED,
+    FLUSH,
+    NOT_FINITE,
+    ORIGIN,
+    QUIET,
+    REACHED,
+    RUNNING,
+    STALLED,
+    STATIONARY,
+    STORM,
+    row,
+    weights,
+)
+from reluflow.engine.locate import along_normal, between, first_crossing, may_release, suspects
+from reluflow.engine.tableau import STAGES
+from reluflow.engine.vector.events import at_event, followers_meet, hush
+from reluflow.engine.vector.explicit import dense, error, rescale, settle, square_norm, stages, stretch
+from reluflow.engine.vector.field import SQUARE, clock_shift, noise, per_surface, pulls, stiffness, velocity
+from reluflow.engine.vector.layout import heads
+from reluflow.engine.vector.locate import first_release, released_before
+from reluflow.engine.vector.surfaces import margins
+
+MERGE = -16.0  # log of a follower's size over its neuron's, above which it is added to the neuron
+
+# Reasons to stop ------------------------------------------------------------------------------------------------------
+
+
+@inner
+def moving(problem, state, work):
+    """Whether some neuron is pulled by a millionth of what the labels can pull: then the flow has not converged, and no
+    rounding needs to be known."""
+    unit = 0.0
+    for i in range(problem.alpha.size):
+        label = np.sqrt(square_norm(work.g[i]))
+        if problem.loss == SQUARE:
+            label = problem.weight * np.sqrt(square_norm(problem.y[i]))
+        unit += abs(problem.alpha[i]) * label
+    for j in range(state.sign.size):
+        if state.dead[j] == 0 and state.slid[j] == 0:
+            if square_norm(work.pull[j]) + square_norm(work.lift[j]) > 1e-12 * unit * unit:
+                return True
+    return False
+
+
+@inner
+def unfitted(problem, rest, work):
+    """Surface forces of the data that are not fitted, in work.probe_force and work.probe_rear.
+
+    Datum i is fitted when its residual is below `rest` |y_i| (the largest label where y_i = 0) or below the rounding of
+    its outputs. With softmax no datum ever is. Overwrites work.g.
+    """
+    top = 0.0
+    for i in range(problem.alpha.size):
+        top = max(top, square_norm(problem.y[i]))
+    for i in range(problem.alpha.size if problem.loss == SQUARE else 0):
+        s, a = problem.surf[i], abs(problem.alpha[i])
+        label = square_norm(problem.y[i])
+        label = np.sqrt(label if label > 0.0 else top)
+        if a * np.sqrt(square_norm(work.g[i])) <= a * problem.weight * rest * label + work.noise[s]:
+            stretch(work.g[i], 0.0)
+    per_surface(problem, work.g, work.probe_force, work.probe_rear)
+
+
+@inner
+def resting(problem, state, run, v, work):
+    """Whether the flow has converged: without the data that are fitted, the forces on every neuron cancel to run.rest
+    of their sum or to rounding, or the neuron is too small to matter and only shrinks.
+
+    Expects work.noise; overwrites work.g, work.pull, work.lift.
+    """
+    rows, big = state.bits.shape
+    r, k = problem.e.shape[1], problem.k
+    _, c_rate = weights(v, rows)
+    unfitted(problem, run.rest, work)
+    pulls(problem, state, state.y, work.probe_force, work.probe_rear, work)
+    for j in range(rows):
+        if state.dead[j] != 0:
+            continue
+        if state.slid[j] > 0 and c_rate[j] < 0.0 and work.e2c[j] <= run.rest:
+            turn = square_norm(row(v, j, r)) + square_norm(row(heads(v, rows, k), j, k))
+            if turn <= run.rest * run.rest:
+                continue
+        total, grain = 0.0, 0.0
+        for s in range(big):
+            size = np.sqrt(square_norm(work.probe_force[s])) + np.sqrt(square_norm(work.probe_rear[s]))
+            bit = state.bits[j, s] if (state.code[j, s] & 3) < SLID and problem.opposite[s] == 0 else 1.0
+            total += bit * size
+            grain += bit * work.noise[s]
+        size = np.sqrt(square_norm(work.pull[j]) + square_norm(work.lift[j]))
+        if size > run.rest * total + 8.0 * grain:
+            return False
+    return True
+
+
+@inner
+def hidden(problem, work):
+    """Whether the force of a datum that is fitted ever better is lost in the rounding of others (softmax)."""
+    if problem.loss == SQUARE:
+        return False
+    for i in range(problem.alpha.size):
+        if work.g[i, problem.label[i]] < 1e-10:
+            return True
+    return False
+
+
+@inner
+def calm(problem, state, run, v, work):
+    """Whether the outputs stand still: neurons that matter rest, all others are too small to be seen. Sets run.speed.
+
+    V = sum_j e^{2c} (2 |c'| + |q'| + |b'|), the speed of the outputs up to |x|, against 1e-15 and what the rounding of
+    the forces on a neuron's own bits does to it.
+    """
+    rows, big = state.bits.shape
+    r, k = problem.e.shape[1], problem.k
+    _, c_rate = weights(v, rows)
+    _, c = weights(state.y, rows)
+    for j in range(rows):
+        if work.e2c[j] * abs(c_rate[j]) > 1e-9:
+            return False
+    noise(problem, state, state.y, work)
+    fast, slow, grain = 0.0, 0.0, 0.0
+    for j in range(rows):
+        lead = state.lead[j]
+        if lead >= 0 and lead != j:
+            turn = square_norm(row(v, j, r)) + square_norm(row(heads(v, rows, k), j, k))
+            fast += np.exp(c[j] + c[lead]) * np.sqrt(2.0 * turn)
+        if state.dead[j] != 0:
+            continue
+        e2c = work.e2c[j]
+        turn = square_norm(row(v, j, r)) + square_norm(row(heads(v, rows, k), j, k))
+        rate = e2c * (2.0 * abs(c_rate[j]) + np.sqrt(2.0 * turn))
+        for s in range(big):
+            grain += e2c * state.bits[j, s] * work.noise[s]
+        if c[j] < run.passive:
+            fast += rate
+        else:
+            slow += rate
+    grain *= 0.3 * np.exp(run.G + clock_shift(problem, run.clock))
+    # A drift below the rounding of the drive is none: it would bound every jump, for ever.
+    run.speed = slow if slow > grain else 0.0
+    return fast + slow <= 1e-15 + grain
+
+
+@inner
+def followed(state):
+    """Whether some neuron has a follower."""
+    for j in range(state.sign.size):
+        if state.lead[j] >= 0 and state.lead[j] != j:
+            return True
+    return False
+
+
+@inner
+def reason_to_stop(problem, state, run, scratch, budget, frames):
+    """The status with which a burst ends before the next step, or GO_ON."""
+    if scratch.step.dormant and run.checked == 0:
+        return ORIGIN
+    if run.taken >= budget:
+        return RUNNING
+    if run.clock >= run.end:
+        return REACHED if write_end(problem, state, run, frames) else FLUSH
+    v, work = scratch.K[0], scratch.work
+    if not moving(problem, state, work):
+        noise(problem, state, state.y, work)
+        lost = hidden(problem, work)
+        if resting(problem, state, run, v, work) and not followed(state):
+            return CANCELLED if lost else STATIONARY
+        velocity(problem, state, state.y, run.clock, scratch.tmp, work)
+    if run.wait == 0 and calm(problem, state, run, v, work):
+        return QUIET
+    return GO_ON
+
+
+# Frames and checkpoints -----------------------------------------------------------------------------------------------
+
+
+@inner
+def write_row(problem, rows_y, rows_code, at, y, code):
+    """Stores a state and the codes of the neurons as one row."""
+    for i in range(y.size):
+        rows_y[at, i] = y[i]
+    big = code.shape[1]
+    for j in range(problem.m):
+        for s in range(big):
+            rows_code[at, j * big + s] = code[j, s]
+
+
+@inner
+def write_frame(problem, state, run, frames, clock, y):
+    """Stores one of the frames that were asked for."""
+    frames.clock[run.frames_used] = clock
+    write_row(problem, frames.y, frames.code, run.frames_used, y, state.code)
+    run.frames_used += 1
+    run.next_frame += 1
+
+
+@inner
+def write_end(problem, state, run, frames):
+    """The frames at the end of the run; whether there was room."""
+    while run.next_frame < frames.wanted.size:
+        if run.frames_used == frames.clock.size:
+            return False
+        write_frame(problem, state, run, frames, run.clock, state.y)
+    return True
+
+
+@inner
+def write_frames(problem, state, run, scratch, frames):
+    """The frames inside the step, each a step of its own, so that the run does not depend on what is saved; whether
+    there was room (without it the step is taken again later)."""
+    step = scratch.step
+    while run.next_frame < frames.wanted.size and frames.wanted[run.next_frame] < step.new:
+        run.stale = 1
+        if run.frames_used == frames.clock.size:
+            return False
+        at = max(frames.wanted[run.next_frame], step.clock)
+        stages(problem, state, scratch, step.clock, at - step.clock, scratch.tmp, False)
+        write_frame(problem, state, run, frames, at, scratch.tmp)
+    return True
+
+
+@inner
+def write_checkpoint(problem, state, run, checkpoints):
+    """A checkpoint after every run.stride-th step."""
+    run.tick += 1
+    if run.tick >= run.stride:
+        run.tick = 0
+        at = run.checkpoints_used
+        checkpoints.clock[at, 0] = run.clock
+        checkpoints.clock[at, 1] = run.step
+        write_row(problem, checkpoints.y, checkpoints.code, at, state.y, state.code)
+        run.checkpoints_used += 1
+
+
+# A step ---------------------------------------------------------------------------------------------------------------
+
+
+@inner
+def begin(problem, state, run, scratch):
+    """The velocity at the start, and who is held or dormant; whether it is finite."""
+    step = scratch.step
+    step.clock = run.clock
+    if run.stale:
+        run.G = velocity(problem, state, state.y, run.clock, scratch.K[0], scratch.work)
+        run.n_fields += 1
+        run.stale = 0
+    step.held, step.dormant = 0, 0
+    for j in range(state.sign.size):
+        if state.slid[j] > 0 and state.dead[j] == 0:
+            step.held = 1
+        if state.dead[j] == DORMANT:
+            step.dormant = 1
+    return finite(scratch.K[0])
+
+
+@inner
+def release_due(problem, state, scratch):
+    """Whether a neuron is to be released before anything moves: which, from what and how goes to `step`."""
+    step, work = scratch.step, scratch.work
+    step.margin0 = 1.0
+    if step.held:
+        noise(problem, state, state.y, work)
+        step.margin0, step.neuron, step.surface, step.side = margins(problem, state, state.y, work, scratch.at_lo)
+    return step.margin0 < 0.0
+
+
+@inner
+def decide(problem, state, run, scratch, v):
+    """Resolves the event in `step`, where v is the velocity; the status it ends the burst with, or GO_ON."""
+    at_event(problem, state, run, scratch, v)
+    run.stale = 1
+    if storm(state, run):
+        run.nearest, run.nearest_clock = 0.0, run.clock
+        run.nearest_neuron, run.nearest_surface = scratch.step.neuron, scratch.step.surface
+        return STORM
+    if run.origin > 0:
+        copy(scratch.work.way, row(scratch.K[12], run.origin - 1, problem.e.shape[1]))
+        return ORIGIN
+    return GO_ON
+
+
+@inner
+def propose(problem, state, run, scratch):
+    """A step whose error fits and that is stable, to y1; False if there is none."""
+    step, work = scratch.step, scratch.work
+    copy_rows(scratch.u0, work.u)
+    rate = stiffness(problem, state, clock_shift(problem, step.clock), work)
+    clock = step.clock
+    h = min(run.step, run.end - clock)
+    if rate > 0.0:
+        h = min(h, STABLE / rate)
+    while True:
+        run.taken += 1
+        run.n_fields += STAGES - 1
+        stages(problem, state, scratch, clock, h, scratch.y1, step.held == 1)
+        err = error(problem, state, run, scratch, h)
+        if not np.isfinite(err):
+            err = 1e10
+        if err <= 1.0:
+            step.grow = min(5.0, max(0.2, 0.9 * max(err, 1e-10) ** -0.125))
+            step.h = h
+            return True
+        run.n_rejected += 1
+        h *= max(0.1, 0.9 * err**-0.125)
+        if clock + h == clock or h < 1e-300:
+            return False
+
+
+@inner
+def inspect(problem, state, run, scratch):
+    """The velocity at the end of the step, and what may have happened inside it."""
+    step, y1, work = scratch.step, scratch.y1, scratch.work
+    step.last = step.clock + step.h >= run.end * (1.0 - 1e-15)
+    step.new = run.end if step.last else step.clock + step.h
+    velocity(problem, state, y1, step.new, scratch.K[12], work)
+    run.n_fields += 1
+    copy_rows(scratch.u1, work.u)
+    step.margin1 = 1.0
+    if step.held:
+        noise(problem, state, y1, work)
+        step.margin1, _, _, _ = margins(problem, state, y1, work, scratch.at_hi)
+    if state.sign.size > problem.m:
+        hush(problem, state, scratch)
+    suspects(problem, state, scratch)
+    if state.sign.size > problem.m:
+        followers_meet(problem, state, scratch)
+    step.dips = step.held and may_release(state, scratch)
+
+
+@inner
+def locate(problem, state, run, scratch):
+    """The first event inside the step, in `step`; whether there is one."""
+    step = scratch.step
+    step.x, step.neuron, step.surface, step.side = 2.0, -1, -1, -1
+    if step.suspects > 0 or step.dips:
+        dense(problem, state, scratch)
+        run.n_fields += 3
+        first_crossing(problem, state, run, scratch)
+        if step.dips:
+            hi = released_before(problem, state, run, scratch)
+            if hi > 0.0:
+                first_release(problem, state, run, scratch, hi)
+    if step.x <= 1.0:
+        step.new = step.clock + step.x * step.h
+        return True
+    return False
+
+
+@inner
+def merge(problem, state):
+    """Adds followers that have come near to their neuron's size to it."""
+    rescale(problem, state)
+    rows = state.sign.size
+    r, k = problem.e.shape[1], problem.k
+    b_all = heads(state.y, rows, k)
+    _, c = weights(state.y, rows)
+    for p in range(problem.m, rows):
+        j = state.lead[p]
+        if j < 0 or (state.dead[j] == 0 and c[p] - c[j] < MERGE):
+            continue
+        q, b, dq, db = row(state.y, j, r), row(b_all, j, k), row(state.y, p, r), row(b_all, p, k)
+        if state.dead[j] == 0:
+            ratio = np.exp(c[p] - c[j])
+            for i in range(r):
+                q[i] += ratio * dq[i]
+            for o in range(k):
+                b[o] += ratio * db[o]
+            size = np.sqrt(0.5 * (square_norm(q) + square_norm(b)))
+            stretch(q, 1.0 / size)
+            stretch(b, 1.0 / size)
+            c[j] += np.log(size)
+        stretch(dq, 0.0)
+        stretch(db, 0.0)
+        c[p] = 0.0
+        state.lead[p] = -1
+
+
+@inner
+def accept(problem, state, run, scratch):
+    """The end of the step becomes the state."""
+    step = scratch.step
+    copy(state.y, scratch.y1)
+    run.clock = step.new
+    run.idle = 0
+    if not step.last:
+        run.step = step.h * step.grow
+    clear_fresh(problem, state, scratch.u1)
+    if state.sign.size > problem.m:
+        merge(problem, state)
+        run.stale = 1
+    elif run.stale or step.suspects > 0 or step.dips or step.moved:
+        run.stale = 1
+    else:
+        copy(scratch.K[0], scratch.K[12])
+
+
+@inner
+def onto_surface(problem, state, scratch):
+    """One Newton step along the flow puts y1 on the surface: the located time is good to the step's error only."""
+    step, y1, v = scratch.step, scratch.y1, scratch.K[12]
+    miss, slope = scratch.work.u[step.neuron, step.surface], along_normal(problem, v, step.neuron, step.surface)
+    shift = -miss / slope if slope != 0.0 else 0.0
+    if abs(shift) <= 1e-4 * max(step.x * step.h, 1e-12 * abs(step.clock)) and step.new + shift > step.clock:
+        for i in range(y1.size):
+            y1[i] += shift * v[i]
+        step.new += shift
+        settle(problem, state, y1)
+
+
+@inner
+def stop_at_event(problem, state, run, scratch):
+    """The state goes to the event in `step`, which is resolved there; a status, or GO_ON."""
+    step, y1, work = scratch.step, scratch.y1, scratch.work
+    keep_sizes(problem, state, work)
+    if step.x * step.h > 0.0:
+        # Inside an accepted step the interpolant is off by no more than the step's own error estimate.
+        between(state, scratch.P, step.x, y1)
+        settle(problem, state, y1)
+    else:
+        copy(y1, state.y)
+    velocity(problem, state, y1, step.new, scratch.K[12], work)
+    if step.side < 0:
+        onto_surface(problem, state, scratch)
+    velocity(problem, state, y1, step.new, scratch.K[12], work)
+    run.n_fields += 2
+    if step.neuron >= 0:
+        step.neuron = state.lead[step.neuron]
+    run.idle = run.idle + 1 if step.new == step.clock else 0
+    copy(state.y, y1)
+    run.clock = step.new
+    clear_fresh(problem, state, work.u)
+    status = decide(problem, state, run, scratch, scratch.K[12])
+    if status == GO_ON:
+        # Steps stay as long as before the event, which the error test allowed.
+        run.step = step.h * max(1.0, step.grow)
+        if state.sign.size > problem.m:
+            merge(problem, state)
+    return status
+
+
+@entry
+def burst(problem, state, run, scratch, budget, frames, checkpoints):
+    """Up to `budget` steps; returns a status. Everything needed to go on is in `state` and `run`."""
+    run.taken, run.stale = 0, 1
+    while True:
+        if not begin(problem, state, run, scratch):
+            return NOT_FINITE
+        full = no_room(state, run, scratch.work)
+        if release_due(problem, state, scratch):
+            if full:
+                return FLUSH
+            keep_sizes(problem, state, scratch.work)
+            run.idle += 1
+            status = decide(problem, state, run, scratch, scratch.K[0])
+            if status != GO_ON:
+                return status
+            continue
+        status = reason_to_stop(problem, state, run, scratch, budget, frames)
+        if status != GO_ON:
+            return status
+        if full or run.checkpoints_used == checkpoints.y.shape[0] or run.frames_used == frames.clock.size:
+            return FLUSH
+        if not propose(problem, state, run, scratch):
+            return STALLED
+        inspect(problem, state, run, scratch)
+        event = locate(problem, state, run, scratch)
+        if not write_frames(problem, state, run, scratch, frames):
+            return FLUSH
+        run.n_steps += 1
+        run.checked = 0
+        run.wait = max(0, run.wait - 1)
+        if event:
+            status = stop_at_event(problem, state, run, scratch)
+            if status != GO_ON:
+                return status
+        else:
+            accept(problem, state, run, scratch)
+        write_checkpoint(problem, state, run, checkpoints)

@@ -1,0 +1,228 @@
+"""One step of all neurons with bits frozen, order 8; its error; what lies inside it.
+
+Errors are measured per neuron on (q, b, c), so relative to its own scale, and on the outputs.
+"""
+
+import numpy as np
+
+from reluflow.engine._jit import inner
+from reluflow.engine.field import SLID, copy, fill
+from reluflow.engine.layout import row, weights
+from reluflow.engine.surfaces import watch
+from reluflow.engine.tableau import DENSE, E3, E5, STAGES, A, C
+from reluflow.engine.vector.field import add_up, velocity, zero
+from reluflow.engine.vector.layout import heads
+from reluflow.engine.vector.surfaces import margins
+
+
+@inner
+def square_norm(v):
+    """|v|^2."""
+    total = 0.0
+    for i in range(v.size):
+        total += v[i] * v[i]
+    return total
+
+
+@inner
+def stretch(v, factor):
+    """v *= factor."""
+    for i in range(v.size):
+        v[i] *= factor
+
+
+@inner
+def settle(problem, state, y):
+    """Puts a state back on what it must satisfy: held surfaces, |a|^2 - |w|^2 of each neuron, |q|^2 + |b|^2 = 2.
+
+    Balanced neurons have |q| = |b| = 1: |q|^2 - 1 obeys e' = -2 rho e, which is unstable while they shrink.
+    """
+    rows = state.sign.size
+    r, k = problem.e.shape[1], problem.k
+    b_all = heads(y, rows, k)
+    _, log_size = weights(y, rows)
+    for j in range(rows):
+        lead = state.lead[j]
+        if lead < 0 or state.dead[lead] != 0:
+            continue
+        q, b = row(y, j, r), row(b_all, j, k)
+        for p in range(state.slid[lead]):
+            z = state.basis[lead, p]
+            dot = 0.0
+            for i in range(r):
+                dot += z[i] * q[i]
+            for i in range(r):
+                q[i] -= dot * z[i]
+        if lead != j:
+            continue
+        bb, qq = square_norm(b), square_norm(q)
+        wanted = 1.0
+        if state.defect_sign[j] != 0.0:
+            wanted = bb
+            if abs(bb - 1.0) < 0.5:
+                ratio = 0.5 * state.defect_sign[j] * np.exp(state.defect_log[j] - 2.0 * log_size[j])
+                wanted = min(2.0, max(0.0, 1.0 + ratio))
+            else:
+                log_size[j] = 0.5 * (state.defect_log[j] - np.log(2.0 * abs(bb - 1.0)))
+        if bb > 0.0:
+            stretch(b, np.sqrt(wanted / bb))
+        if qq > 0.0:
+            stretch(q, np.sqrt(max(0.0, 2.0 - wanted) / qq))
+
+
+@inner
+def rescale(problem, state):
+    """Followers with |q|^2 + |b|^2 = 2 again."""
+    rows = state.sign.size
+    r, k = problem.e.shape[1], problem.k
+    b_all = heads(state.y, rows, k)
+    _, c = weights(state.y, rows)
+    for p in range(problem.m, rows):
+        if state.lead[p] < 0:
+            continue
+        q, b = row(state.y, p, r), row(b_all, p, k)
+        size = np.sqrt(0.5 * (square_norm(q) + square_norm(b)))
+        if size > 0.0:
+            stretch(q, 1.0 / size)
+            stretch(b, 1.0 / size)
+            c[p] += np.log(size)
+        else:
+            state.lead[p] = -1
+            c[p] = 0.0
+
+
+@inner
+def stages(problem, state, scratch, clock, h, to, watched):
+    """The step of size h from the present state, given K[0]: fills K[1:12] and `to`, settled.
+
+    `watched`: work.held gets the release margins of the held surfaces at the stages.
+    """
+    y, K = state.y, scratch.K
+    size = y.size
+    for a in range(1, STAGES + 1):
+        copy(to, y)
+        for b in range(a):
+            w = h * A[a, b]
+            if w != 0.0:
+                for i in range(size):
+                    to[i] += w * K[b, i]
+        if a < STAGES:
+            velocity(problem, state, to, clock + C[a] * h, K[a], scratch.work)
+            if watched and a < STAGES - 1:
+                margins(problem, state, to, scratch.work, scratch.at_x)
+                watch(state, scratch.at_x, scratch.work.held[a])
+    settle(problem, state, to)
+
+
+@inner
+def error(problem, state, run, scratch, h):
+    """The step's error over its tolerance: the worst row, the energy, and the outputs where these may cancel."""
+    rows = state.sign.size
+    r, k = problem.e.shape[1], problem.k
+    K, e5, e3, work = scratch.K, scratch.e5, scratch.e3, scratch.work
+    size = state.y.size
+    for i in range(size):
+        a5 = 0.0
+        a3 = 0.0
+        for p in range(STAGES):
+            a5 += E5[p] * K[p, i]
+            a3 += E3[p] * K[p, i]
+        e5[i] = h * a5
+        e3[i] = h * a3
+    b5, b3 = heads(e5, rows, k), heads(e3, rows, k)
+    _, c5 = weights(e5, rows)
+    _, c3 = weights(e3, rows)
+    worst, loud = 0.0, 0.0
+    for j in range(rows):
+        lead = state.lead[j]
+        if lead < 0 or state.dead[lead] != 0:
+            continue
+        s5 = square_norm(row(e5, j, r)) + square_norm(row(b5, j, k)) + c5[j] ** 2
+        s3 = square_norm(row(e3, j, r)) + square_norm(row(b3, j, k)) + c3[j] ** 2
+        # Tested here because max() would drop a NaN.
+        if not np.isfinite(s5 + s3):
+            return np.inf
+        if lead != j:
+            # Relative to the follower's size at the end.
+            y1 = scratch.y1
+            grown = 0.5 * (square_norm(row(y1, j, r)) + square_norm(row(heads(y1, rows, k), j, k)))
+            s5, s3 = s5 / max(1.0, grown), s3 / max(1.0, grown)
+        loud += work.e2c[j]
+        if s5 > 0.0:
+            worst = max(worst, s5 / np.sqrt(s5 + 0.01 * s3))
+    last = size - 1
+    if e5[last] != 0.0 and run.loss0 > 0.0:
+        worst = max(worst, (e5[last] ** 2 / np.sqrt(e5[last] ** 2 + 0.01 * e3[last] ** 2)) / run.loss0)
+    if loud * problem.top > 2.0:
+        worst = max(worst, output_error(problem, state, run, e5, work))
+    return worst / run.rtol
+
+
+@inner
+def output_error(problem, state, run, e5, work):
+    """Effect of the state error e5 on the outputs, relative to max(1, |f|), linearised at the last work.u.
+
+    Below the rounding of an output's own terms nothing can be asked of it. Overwrites work.acc and work.g.
+    """
+    rows, big = state.bits.shape
+    r, k = problem.e.shape[1], problem.k
+    b_all, b5 = heads(state.y, rows, k), heads(e5, rows, k)
+    _, c5 = weights(e5, rows)
+    acc, size = work.acc, work.sum
+    zero(acc[0])
+    zero(acc[1])
+    fill(size, 0.0)
+    for j in range(rows):
+        e2c = work.e2c[j]
+        if e2c < 1e-16:
+            continue
+        b, db, dc, dq = row(b_all, j, k), row(b5, j, k), c5[j], row(e5, j, r)
+        norm = np.sqrt(square_norm(b))
+        for s in range(big):
+            if (state.code[j, s] & 3) >= SLID:
+                continue
+            u, du = work.u[j, s], 0.0
+            for i in range(r):
+                du += dq[i] * problem.e[s, i]
+            size[s] += e2c * norm * abs(u)
+            for o in range(k):
+                change = e2c * (b[o] * du + u * (db[o] + 2.0 * b[o] * dc))
+                acc[0, s, o] += state.bits[j, s] * change
+                acc[1, s, o] += change
+    add_up(problem, acc, work.g)
+    worst = 0.0
+    for i in range(problem.alpha.size):
+        floor = 1e-15 * abs(problem.alpha[i]) * size[problem.surf[i]] / run.rtol
+        df = np.sqrt(square_norm(work.g[i]))
+        worst = max(worst, df / (max(1.0, np.sqrt(square_norm(work.f[i]))) + floor))
+    return worst
+
+
+@inner
+def dense(problem, state, scratch):
+    """Coefficients P of the order-7 interpolant over the step just taken; expects K[12], the velocity at y1."""
+    K, P, y1, tmp = scratch.K, scratch.P, scratch.y1, scratch.tmp
+    clock, h = scratch.step.clock, scratch.step.h
+    y = state.y
+    size = y.size
+    for a in range(13, 16):
+        copy(tmp, y)
+        for b in range(a):
+            w = h * A[a, b]
+            if w != 0.0:
+                for i in range(size):
+                    tmp[i] += w * K[b, i]
+        velocity(problem, state, tmp, clock + C[a] * h, K[a], scratch.work)
+    for i in range(size):
+        d = y1[i] - y[i]
+        P[0, i] = d
+        P[1, i] = h * K[0, i] - d
+        P[2, i] = 2.0 * d - h * (K[12, i] + K[0, i])
+    for p in range(4):
+        part = P[3 + p]
+        fill(part, 0.0)
+        for b in range(16):
+            w = h * DENSE[p, b]
+            if w != 0.0:
+                for i in range(size):
+                    part[i] += w * K[b, i]
