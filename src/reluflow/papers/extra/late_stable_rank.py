@@ -28,7 +28,7 @@ def compute(*, kappas, n, m, beta, decades, rtol):
     import reluflow as rf
     from reluflow.papers._figures import solve
     from reluflow.papers.kou2023._measure import excess_rank
-    from reluflow.papers.kou2023._path import path
+    from reluflow.papers.kou2023._path import coefficients, path
     from reluflow.papers.kou2023._setting import setting
     from reluflow.papers.kou2023._standard import started
     from reluflow.papers.kou2023.lemma_f3 import limit_rank, limits
@@ -53,13 +53,14 @@ def compute(*, kappas, n, m, beta, decades, rtol):
         shift = 2.0 * float(np.log(at.scale))  # log s - log t
         sol = solve(of, rf.Flow(rtol=rtol), log_t1=float(decades * ten - shift))
         run = path(sol, 0)
-        grid = np.minimum(log_s - shift, sol.log_t[-1])
-        w = np.array([at.scale * p.w * np.exp(p.log_scales[0])[:, None] for p in sol.at(log_t=grid)])
+        w = _weights(sol, at, log_s - shift)
         rows["stable_rank"].append([1.0 + excess_rank(w[:, at.sign == j]) for j in CLASSES.values()])
         if zero is None:
             if kappa != 0:
                 raise ValueError(f"`kappas` must start with 0, which predicts the rest, got {kappa}.")
-            zero = (run.log_s, run.rho)
+            # On a grid of its own: between the run's frames rho is no straight line in log s.
+            fine = np.r_[np.linspace(-3.0, 25.0, 1121), np.linspace(25.0, decades * ten, 401)[1:]]
+            zero = (fine, coefficients(at, _weights(sol, at, fine - shift)))
             goal = limits(at)
             for j in CLASSES.values():
                 f3.append(1.0 + float(excess_rank(goal[j])))
@@ -95,6 +96,12 @@ def compute(*, kappas, n, m, beta, decades, rtol):
     }
     coords = {"kappa": list(kappas), "side": list(CLASSES), "log_s": ("moment", log_s)}
     return xr.Dataset(columns, coords=coords)
+
+
+def _weights(sol, at, log_t) -> np.ndarray:
+    """W in the paper's units at these times, those after the end taken as the end."""
+    states = sol.at(log_t=np.minimum(log_t, sol.log_t[-1]))
+    return np.array([at.scale * p.w * np.exp(p.log_scales[0])[:, None] for p in states])
 
 
 def turn_on(at, log_s, rho) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from reluflow.claim import Claim
@@ -31,7 +33,7 @@ def compute(*, log_scale, t1):
     import reluflow as rf
 
     toy = rf.data.toy_plane()
-    found: dict[str, tuple] = {"x": (("datum", "axis"), toy.x), "y": ("datum", toy.y)}
+    found: dict[str, Any] = {"x": (("datum", "axis"), toy.x), "y": ("datum", toy.y)}
     # Three starts of V+ inside S- of the toy data, on both sides of -x- and near it.
     centre = -np.sum(toy.x[toy.y < 0], axis=0)
     angle = np.arctan2(-centre[1], -centre[0])
@@ -54,7 +56,7 @@ def compute(*, log_scale, t1):
         found[f"{name}_path"] = (("frame", "axis"), w)
         found[f"{name}_slides"] = int(np.sum(sol.events.kind == "slide"))
         if name != "pull":
-            found[f"{name}_sides"] = (("side",), [_field(data, (s, 1.0)) @ data.x[1] for s in (1e-3, -1e-3)])
+            found[f"{name}_sides"] = (("side",), [_field(data.x, data.y, (s, 1.0)) @ data.x[1] for s in (1e-3, -1e-3)])
     return xr.Dataset(found, {"side": [1, -1]})
 
 
@@ -70,10 +72,9 @@ def _follow(data, start, log_scale, t1):
     return w / np.linalg.norm(w, axis=1, keepdims=True), sol
 
 
-def _field(data, w) -> np.ndarray:
+def _field(x, y, w) -> np.ndarray:
     """x_a(w), the signed sum of the active data."""
-    w = np.asarray(w, float)
-    return (data.y * (data.x @ w > 0)) @ data.x
+    return (y * (x @ np.asarray(w, float) > 0)) @ x
 
 
 def _cone(data, w) -> int:
@@ -88,7 +89,7 @@ def _pushes(data) -> list[float]:
     for x, y in zip(data.x, data.y, strict=True):
         for along in ((-x[1], x[0]), (x[1], -x[0])):
             for k, side in enumerate((1e-6, -1e-6)):
-                a = _field(data, np.array(along) + side * x)
+                a = _field(data.x, data.y, np.array(along) + side * x)
                 if np.any(a):  # in the dead cone nothing pushes
                     least[k] = min(least[k], float(y * (x @ a)))
     return least
@@ -96,7 +97,8 @@ def _pushes(data) -> list[float]:
 
 def facts(ds) -> list[Claim]:
     """What the drawings are drawn for. Cones: 1 S+, 2 S-, 3 dead."""
-    w, a = ds.pull_path.values[0], _field(_Rows(ds, "pull"), ds.pull_path.values[0])
+    w = ds.pull_path.values[0]
+    a = _field(ds.pull_x.values, ds.pull_y.values, w)
     turned = ds.pull_path.values[1] - w
     (active_d, other_d), (active_e, other_e) = ds.slide_sides.values, ds.cross_sides.values
     return [
@@ -118,11 +120,6 @@ def facts(ds) -> list[Claim]:
 
 def _two(ds) -> np.ndarray:
     return ds.pull_x.values[0] - ds.pull_x.values[1]
-
-
-class _Rows:
-    def __init__(self, ds, name: str):
-        self.x, self.y = ds[f"{name}_x"].values, ds[f"{name}_y"].values
 
 
 def draw(ds):
@@ -182,14 +179,9 @@ def _boundary(ax, x, y, path) -> None:
     """The field x_a(w) on both sides of the boundary of the second datum, a vertical line, and a neuron's path."""
     from reluflow.plot import look
 
-    class Rows:
-        pass
-
-    rows = Rows()
-    rows.x, rows.y = x, y
     ax.axvline(0.0, color=look.FAINT, lw=1.0, ls="--")
     u, v = (grid.ravel() for grid in np.meshgrid([-1.05, -0.65, -0.25, 0.25, 0.65, 1.05], [0.35, 0.8, 1.25, 1.7]))
-    a = np.array([_field(rows, at) for at in zip(u, v, strict=True)])
+    a = np.array([_field(x, y, at) for at in zip(u, v, strict=True)])
     a = 0.3 * a / np.maximum(np.linalg.norm(a, axis=1, keepdims=True), 1e-9)
     more = dict(angles="xy", scale_units="xy", scale=1.0, color=look.FAINT, width=0.012, headwidth=4, pivot="mid")
     ax.quiver(u, v, *a.T, **more)
