@@ -181,7 +181,8 @@ def facts(sol) -> dict:
     s = sol.stats
     log_w, log_a = sol.final.log_scales
     with np.errstate(divide="ignore", over="ignore"):
-        square = np.exp(2 * log_w) * np.sum(sol.final.w**2, axis=1) + np.exp(2 * log_a) * sol.final.a**2
+        square = np.exp(2 * log_w) * np.sum(sol.final.w**2, axis=1)
+        square = square + np.exp(2 * log_a) * np.sum(sol.final.a.reshape(len(square), -1) ** 2, axis=1)
     return {
         "outcome": sol.outcome.name.lower(),
         "t_end": finite(sol.t[-1]),
@@ -354,7 +355,9 @@ def _where(old, new) -> str:
     import numpy as np
 
     n = min(len(old.log_t), len(new.log_t))
-    states = [(s.log_t[:n, None], s.log_loss[:n, None], s.w[:n].reshape(n, -1), s.a[:n]) for s in (old, new)]
+    states = [
+        (s.log_t[:n, None], s.log_loss[:n, None], s.w[:n].reshape(n, -1), s.a[:n].reshape(n, -1)) for s in (old, new)
+    ]
     off = np.any(np.hstack(states[0]) != np.hstack(states[1]), axis=1)
     k = int(np.argmax(off)) if np.any(off) else n
     return f"from frame {k} on (t = {old.t[k]:.6g})" if k < len(old.t) else f"after its {n} frames"
@@ -383,7 +386,8 @@ def compare(old, new) -> list[dict]:
             gap = np.abs(a.astype(float) - b.astype(float))
             return {"what": what, "same": False, "difference": f"by up to {float(np.nanmax(gap)):.2g}"}
 
-    joined = lambda a, b: np.concatenate([a, np.asarray(b)[..., None]], axis=-1)
+    column = lambda a, b: b if b.ndim == a.ndim else b[..., None]  # several outputs have an axis of their own
+    joined = lambda a, b: np.concatenate([a, column(np.asarray(a), np.asarray(b))], axis=-1)
     before, after = old.problem, new.problem
     scales = lambda init: np.concatenate(init.log_scales)
     found = [
