@@ -1,4 +1,7 @@
-"""The figure of three classes: facts hold on small settings, wrong numbers are refused, and it draws."""
+"""Three classes and ten digits: facts hold on small settings, wrong numbers are refused, and the figures draw."""
+
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,3 +47,24 @@ WRONG = [
 @pytest.mark.parametrize("why, change, words", WRONG)
 def test_numbers_that_are_wrong_are_refused(why, change, words, numbers):
     assert any(words in text for text in refused(change(numbers)))
+
+
+MNIST = Path(os.environ.get("RELUFLOW_DATA", "nowhere")) / "mnist"
+
+
+@pytest.mark.skipif(not MNIST.is_dir(), reason="MNIST is not at $RELUFLOW_DATA/mnist/")
+def test_ten_digits_by_the_flow_and_by_descent():
+    figure = Figure("extra", "ten_digits")
+    ds = figure.compute("quick", images=20, width=6, t1=30.0)
+    assert all(fact.ok for fact in figure.facts(ds)), [str(fact) for fact in figure.facts(ds) if not fact.ok]
+    assert figure.draw(ds) is not None and "To cite:" in figure.caption(ds)
+    wrong = [
+        ds.assign(coarse=1.0),
+        ds.assign(gap=ds.gap / ds.step),
+        ds.assign(rank=ds["rank"].isel(step=slice(None, None, -1)).drop_vars("step")),
+        ds.assign(flow_rank=ds.flow_rank.isel(t=slice(None, None, -1)).drop_vars("t")),
+        ds.assign(flow_loss=ds.flow_loss * np.where(ds.flow_rank == ds.flow_rank.min(), 0.1, 1.0)),
+        ds.assign(flow_error=0.1),
+    ]
+    missed = [[f.text for f in figure.facts(d) if not f.ok] for d in wrong]
+    assert all(missed) and set().union(*missed) == {f.text for f in figure.facts(ds)}
