@@ -206,7 +206,7 @@ def tables() -> dict[str, Table]:
     }
     of_problem = {"activation": Table("problem.activation", activations, "relu")}
     of_solve = {
-        "save": Table("solve.save", {None: _kind(rf.Save, "rf.Save")}),
+        "save": Table("solve.save", {None: _kind(rf.Save, "rf.Save", drop=("to",))}),
         "limits": Table("solve.limits", {None: _kind(rf.Limits, "rf.Limits")}, optional=True),
     }
     return {

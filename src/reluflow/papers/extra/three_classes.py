@@ -18,6 +18,7 @@ import numpy as np
 from reluflow.claim import Claim
 
 CLASSES = (0, 0, 0, 0, 1, 1, 2)
+STATED = {"handbook": ("half-time", "loss of plateau", "|theta|^2")}
 SETTINGS = {
     "quick": dict(log_scales=[-30.0, -300.0], seed=0, rtol=1e-9, points=400, early=60.0),
     "full": dict(log_scales=[-30.0, -300.0, -3000.0], seed=0, rtol=1e-10, points=1200, early=60.0),

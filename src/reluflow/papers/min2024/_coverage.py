@@ -24,7 +24,7 @@ COVERAGE: tuple[Statement, ...] = statements(
     Remark after Theorem 1 (neurons are drawn to x+) | refined_alignment
     Remark after Theorem 1 (random starts) | random_init
     Remark after Theorem 1 (mu and the alignment time) | separability, fig7, fig8, fig9
-    Maennel et al.'s extremal vectors (related work) | - a statement of another paper; `rf.bias.extremal` finds the vectors, and refined_alignment shows that here they are x+ and x-
+    Maennel et al.'s extremal vectors (related work) | refined_alignment - a statement of another paper, whose own checks and figure are in the second package (maennel2018); `rf.bias.extremal` finds the vectors, which here are x+ and x-
     Conjecture on the dip of alignment (Section 4) | fig5, fig10, fig11 - an explanation offered for MNIST; the figures show the dip, no quantity is stated
     Lemma 1 | lemma1
     Lemma 2 | lemma2
@@ -53,7 +53,7 @@ COVERAGE: tuple[Statement, ...] = statements(
     Convexity of S_dead | lemma6
     Appendix F | appendix_f
     Poster | poster, poster_panel
-    Figures 1, 2, 3, 18, 19 | - drawings that explain a definition; no quantity is shown
+    Figures 1, 2, 3, 18, 19 | drawings - drawings of the paper, redone from computed fields and runs
     Figures 4 to 17, 20, 21 | fig4, fig5, fig6, fig7, fig8, fig9, fig10, fig11, fig12, fig13, fig14, fig15, fig16, fig17, fig20, fig21
     """
 )
