@@ -27,7 +27,7 @@ NOT_IN_FILES = ("problem", "method", "progress", "data", "init")
 
 # Meanings and units that a signature does not state; the template prints them next to the defaults.
 NOTES = {
-    "a": "output weights, one per neuron, or a list of k (mantissas: times e^log_scale)",
+    "a": "output weights, one or a list of k per neuron (times e^log_scale)",
     "at_zero": "derivative at 0 used by descent; flows decide it by the dynamics",
     "batch": "rows at a time; left out, all of them",
     "classes": "names of the classes, or how many there are",
@@ -67,6 +67,7 @@ NOTES = {
     "pair": "two digits, or two lists of digits: +1 against -1",
     "parity": "even digits +1, odd ones -1",
     "path": "a file, relative to this file's folder",
+    "radius": "distance of the centres from 0",
     "reduction": '"mean" or "sum" over the data',
     "rtol": "relative tolerance, 1e-13 to 1e-2",
     "scale": "standard deviation of the entries",
@@ -82,7 +83,7 @@ NOTES = {
     "solve.save.memory": "most memory for checkpoints",
     "solve.save.times": "times of the frames, increasing",
     "split": '"train" or "test"',
-    "std": "standard deviation of the target's entries",
+    "std": "standard deviation: of the target's entries, or of a cloud",
     "step": "step size; iteration k is at t = k step",
     "t1": "end time; left out, until convergence (square loss only)",
     "throw": "whether a run that fails raises",

@@ -123,9 +123,7 @@ def test_an_output_that_is_always_zero_changes_nothing():
     x, y, w = rng.normal(size=(5, 3)), rng.normal(size=5), 0.3 * rng.normal(size=(6, 3))
     a = rng.choice([-1.0, 1.0], 6) * np.linalg.norm(w, axis=1)
     one = rf.solve(rf.Problem(rf.Data(x, y), rf.Params(w, a)), rf.Flow(rtol=1e-11), t1=10.0)
-    padded = rf.Problem(
-        rf.Data(x, np.column_stack([y, np.zeros(5)])), rf.Params(w, np.column_stack([a, np.zeros(6)]))
-    )
+    padded = rf.Problem(rf.Data(x, np.column_stack([y, np.zeros(5)])), rf.Params(w, np.column_stack([a, np.zeros(6)])))
     two = rf.solve(padded, rf.Flow(rtol=1e-11), t1=10.0)
     t = np.linspace(0.0, 10.0, 21)
     np.testing.assert_allclose(two.outputs_at(t)[..., 0], one.outputs_at(t), atol=1e-9)
@@ -137,9 +135,7 @@ def test_two_classes_of_softmax_are_the_logistic_loss():
     # (a_1 - a_2)/sqrt 2 on sqrt 2 x.
     rng = np.random.default_rng(4)
     x, y, w, a = rng.normal(size=(6, 3)), np.arange(6) % 2, rng.normal(size=(6, 3)), rng.normal(size=(6, 2))
-    two = rf.solve(
-        rf.Problem(rf.Data(x, y), rf.Params(0.4 * w, 0.4 * a), loss="softmax"), rf.Flow(rtol=1e-11), t1=20.0
-    )
+    two = rf.solve(rf.Problem(rf.Data(x, y), rf.Params(0.4 * w, 0.4 * a), loss="softmax"), rf.Flow(rtol=1e-11), t1=20.0)
     single = rf.Params(0.4 * w, 0.4 * (a[:, 1] - a[:, 0]) / np.sqrt(2))
     one = rf.solve(
         rf.Problem(rf.Data(np.sqrt(2) * x, 2.0 * y - 1.0), single, loss="logistic"), rf.Flow(rtol=1e-11), t1=20.0
@@ -153,9 +149,7 @@ def test_rotated_labels_and_output_weights_give_the_rotated_run():
     problem = random_problem(3, 3, "square")
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
     data = rf.Data(problem.data.x, problem.data.y @ turn)
-    other = rf.solve(
-        rf.Problem(data, rf.Params(problem.init.w, problem.init.a @ turn)), rf.Flow(rtol=1e-11), t1=10.0
-    )
+    other = rf.solve(rf.Problem(data, rf.Params(problem.init.w, problem.init.a @ turn)), rf.Flow(rtol=1e-11), t1=10.0)
     np.testing.assert_allclose(
         other.outputs_at([3.0, 10.0]), random_run(3, 3, "square").outputs_at([3.0, 10.0]) @ turn, atol=1e-8
     )
@@ -191,9 +185,10 @@ def descended(problem, t1, steps):
 @pytest.mark.parametrize("case", [(1, 2, "square"), (3, 3, "softmax")])
 def test_descent_tends_to_the_flow_as_its_step_goes_to_zero(case):
     flow = random_run(*case).outputs_at([10.0])[0]
-    errors = [np.max(np.abs(descended(random_problem(*case), 10.0, steps) - flow)) for steps in (4_000, 16_000)]
-    assert errors[1] < 0.3 * errors[0]
-    assert errors[1] < 2e-3
+    errors = [np.max(np.abs(descended(random_problem(*case), 10.0, steps) - flow)) for steps in (2_000, 32_000)]
+    # Of order the step, with a factor that sliding neurons, which descent switches at every step, make irregular.
+    assert errors[1] < 0.25 * errors[0]
+    assert errors[1] < 5e-4
 
 
 def test_a_moment_replayed_is_the_run_that_ends_there():
@@ -230,7 +225,7 @@ def test_a_frozen_neuron_slides_and_lets_go_by_itself():
 @pytest.mark.parametrize(("log_scale", "rotation"), [(-300, None), (-300, 1), (-3000, 2), (-100000, 3)])
 def test_three_classes_are_learnt_one_after_another_at_any_scale(log_scale, rotation):
     expected = exit_times(log_scale)
-    sol = rf.solve(three_classes(log_scale, rotation), rf.Flow(rtol=1e-10), t1=expected[-1] + 60.0)
+    sol = rf.solve(three_classes(log_scale, rotation), rf.Flow(rtol=1e-10), t1=expected[-1] + 100.0)
     np.testing.assert_allclose(half_times(sol, expected), expected, rtol=1e-12, atol=1e-8)
     assert 2.0 * np.sum(np.exp(2.0 * sol.moments([sol.t[-1]]).log_norm)) == pytest.approx(8.8284271247, abs=1e-8)
     plateaus = 0.5 * (expected[:-1] + expected[1:])
@@ -240,7 +235,7 @@ def test_three_classes_are_learnt_one_after_another_at_any_scale(log_scale, rota
 
 def test_the_first_root_of_a_sum_of_exponentials_is_found():
     rng = np.random.default_rng(1)
-    t = np.linspace(0.0, 8.0, 400_001)
+    t = np.linspace(0.0, 8.0, 40_001)
     for _ in range(50):
         terms = rng.integers(2, 6)
         coef, log, rate = rng.normal(size=terms), rng.normal(size=terms), rng.normal(size=terms)
@@ -251,7 +246,7 @@ def test_the_first_root_of_a_sum_of_exponentials_is_found():
         if len(below) == 0:
             assert found == np.inf
         else:
-            assert found == pytest.approx(t[below[0]], abs=2.1e-5)
+            assert found == pytest.approx(t[below[0]], abs=2.1e-4)
 
 
 # Late times -----------------------------------------------------------------------------------------------------------
@@ -276,5 +271,5 @@ def test_softmax_margins_follow_the_exponential_integral(log10_t, margin):
 def test_what_is_not_supported_says_so():
     problem = random_problem(1, 2, "square")
     for change in ({"train": "first"}, {"decay": 1e-3}):
-        with pytest.raises(ValueError, match="Flows with several outputs"):
+        with pytest.raises(ValueError, match="several outputs"):
             rf.solve(rf.Problem(problem.data, problem.init, **change), t1=1.0)

@@ -156,6 +156,8 @@ def group_norm(
     whole = np.zeros((data.n, targets.shape[1]))
     whole[kept] = dual
     exact = certified > 0 and value - certified <= EXACT * value
+    if exact:
+        note = note.split(", which leaves out")[0].rstrip(".") + ": value and bound agree."
     return GroupNorm(data, params, value, certified, bounds, exact, whole, pats, margin, residual, note)
 
 

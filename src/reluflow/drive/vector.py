@@ -29,7 +29,16 @@ class Machine:
     """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills."""
 
     def __init__(self, problem: Problem, rtol: float, end: float, rest: float = 0.0, units: Units | None = None):
-        _refuse(problem)
+        if problem.data.n > EXACT_MOST:
+            raise ValueError(
+                f"Exact events must have at most {EXACT_MOST} data, got {problem.data.n}: they keep the inner products "
+                "of all pairs, 1 GiB at that number. Use `rf.SteppedFlow(rtol=1e-4)`, or fewer data."
+            )
+        if problem.train != "both" or problem.decay > 0.0:
+            raise ValueError(
+                'Exact flows with several outputs must have `train="both"` and `decay=0`, got '
+                f'"{problem.train}" and {problem.decay:g}: use `rf.Descent(step=...)`.'
+            )
         self.units = units_of(problem) if units is None else units
         self.made_of = (problem, rtol, end, rest, self.units)
         self.pk, self.coords, self.start = pack(problem, self.units)
@@ -330,23 +339,3 @@ class Machine:
             if status != ORIGIN:
                 return status
             self._rare(rare.AT_ORIGIN)
-
-
-def _refuse(problem: Problem) -> None:
-    """What the exact flow does not support with several outputs."""
-    k = problem.outputs
-    if problem.train != "both":
-        raise ValueError(
-            f'Flows with several outputs must have `train="both"`, got "{problem.train}" and {k} outputs: train both '
-            "layers, or use one output."
-        )
-    if problem.decay > 0.0:
-        raise ValueError(
-            f"Flows with several outputs must have `decay=0`, got {problem.decay:g} and {k} outputs: use "
-            "`rf.Descent(step=...)`."
-        )
-    if problem.data.n > EXACT_MOST:
-        raise ValueError(
-            f"Exact events must have at most {EXACT_MOST} data, got {problem.data.n}: they keep the inner products "
-            "of all pairs, 1 GiB at that number. Use fewer data."
-        )

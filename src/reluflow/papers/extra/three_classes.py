@@ -18,8 +18,9 @@ import numpy as np
 from reluflow.claim import Claim
 
 CLASSES = (0, 0, 0, 0, 1, 1, 2)
+STATED = {"handbook": ("half-time", "loss of plateau", "|theta|^2")}
 SETTINGS = {
-    "quick": dict(log_scales=[-30.0, -100.0], seed=0, rtol=1e-9, points=300, early=60.0),
+    "quick": dict(log_scales=[-30.0, -300.0], seed=0, rtol=1e-9, points=400, early=60.0),
     "full": dict(log_scales=[-30.0, -300.0, -3000.0], seed=0, rtol=1e-10, points=1200, early=60.0),
 }
 
@@ -51,8 +52,11 @@ def compute(*, log_scales, seed, rtol, points, early):
         rows["rotated"].append([half_time(turned_sol, c, goal[c]) for c in range(3)])
         rows["loss"].append(np.exp(seen.log_loss))
         rows["size"].append(np.exp(seen.log_scale) * np.linalg.norm(seen.a, axis=-1))
-        rows["theta"].append(sum(float(np.sum(v**2)) for v in sol.final.arrays()))
-        rows["end"].append(np.argmax(sol.final.a, axis=1))
+        end = sol.end
+        with np.errstate(under="ignore"):
+            size = np.sum(end.w[0] ** 2, axis=1) + np.sum(end.a[0] ** 2, axis=1)
+            rows["theta"].append(float(np.sum(np.exp(2.0 * end.log_scale[0]) * size)))
+        rows["end"].append(np.argmax(end.a[0], axis=1))
     dims: dict = {"loss": ("scale", "share"), "size": ("scale", "share", "neuron"), "end": ("scale", "neuron")}
     dims |= {"theta": ("scale",)}
     found: dict = {name: (dims.get(name, ("scale", "class")), np.array(v)) for name, v in rows.items()}
@@ -141,7 +145,7 @@ def draw(ds):
             ax.axvline(x, color=look.THEORY, lw=1.4, zorder=1)
     for k, (scale, colour) in enumerate(zip(ds.scale.values, shades)):
         top.plot(ds.share, ds.loss[k], color=colour, lw=1.6, zorder=3, label=f"$s = e^{{{scale:.0f}}}$")
-    top.legend(loc="upper right")
+    top.legend(loc="lower left")
     top.set(
         ylabel="loss", ylim=(-0.02, 0.54), yticks=[0, 1 / 14, 3 / 14, 1 / 2], yticklabels=["0", "1/14", "3/14", "1/2"]
     )
