@@ -97,7 +97,7 @@ def half_time(sol, c: int, near: float) -> float:
 def facts(ds) -> list[Claim]:
     """Times of a flow are right to 100 rtol. The formula holds as s -> 0: at e^-30 the outputs of other classes, of the
     order of s^(2 - 2 sqrt(2)/2) and less, still show in the times, by less than 1e-4 of them."""
-    small = ds.scale.values <= -100.0
+    small = ds.scale.values <= -300.0
     slack = 100 * float(ds.rtol)
     off = np.abs(ds.half.values / ds.predicted.values - 1.0)
     turned = np.abs(ds.rotated.values / ds.half.values - 1.0)
@@ -109,9 +109,9 @@ def facts(ds) -> list[Claim]:
     levels = [1 / 2, 3 / 14, 1 / 14]
     least = 2.0 * float(np.sum(root))
     return [
-        Claim("half-times against the formula, e^-100 and below", float(np.max(off[small])), "<=", 0.0, slack=slack),
+        Claim("half-times against the formula, e^-300 and below", float(np.max(off[small])), "<=", 0.0, slack=slack),
         Claim("half-times against the formula, all scales", float(np.max(off)), "<=", 0.0, slack=1e-4),
-        Claim("half-times with rotated inputs, e^-100 and below", float(np.max(turned[small])), "<=", 0.0, slack=slack),
+        Claim("half-times with rotated inputs, e^-300 and below", float(np.max(turned[small])), "<=", 0.0, slack=slack),
         *(
             Claim(f"half-time of class {c} per unit of log(1/s)", float(rate[c]), "=", float(n / root[c]), slack=1e-4)
             for c in range(3)
