@@ -20,6 +20,7 @@ from pathlib import Path
 
 HOME = Path(__file__).resolve().parent.parent / "docs" / "gallery"
 LARGE = 150_000  # bytes of a picture; above, its colours are reduced
+SOURCES = {"paper": "paper", "handbook": "handbook", "": "ours"}
 WORDS = {"holds": "✓", "holds within slack": "✓", "consistent so far": "✓", "constant fitted": "✓"}
 KEPT = ("title", "command", "size", "note", "caption", "computed_in", "versions", "ok", "facts")
 
@@ -34,7 +35,21 @@ def fact(said: dict) -> str:
     log = " (logarithms)" if said["log"] else ""
     text = said["text"].replace("|", "\\|").replace("<", "&lt;")
     relation = said["relation"].replace("<", "&lt;")
-    return f"| {mark} | {text} | {number(said['measured'])} | {relation} {number(said['bound'])}{slack}{log} |"
+    expected = f"{relation} {number(said['bound'])}{slack}{log}"
+    return f"| {mark} | {text} | {SOURCES[said.get('source', '')]} | {number(said['measured'])} | {expected} |"
+
+
+def with_sources(paper: str, said: dict[str, dict]) -> dict[str, dict]:
+    """The same with who states each fact as the figures' files say it now; of packages that are not here, as kept."""
+    from reluflow.papers import _figures, _found
+
+    if paper not in _found.names():
+        return said
+    figures = _figures.paper(paper).figures
+    for name, one in said.items():
+        if name in figures:
+            one["facts"] = [{**f, "source": figures[name].source(f["text"])} for f in one["facts"]]
+    return said
 
 
 def kept(paper: str) -> dict[str, dict]:
@@ -79,7 +94,8 @@ def section(name: str, said: dict, folder: Path) -> list[str]:
     lines = [f"## {name}", "", said["title"], "", f"![{figure}]({name}.png)", ""]
     if (folder / f"{name}.gif").exists():
         lines += [f"![{figure}, moving]({name}.gif)", ""]
-    facts = ["| | stated | found | |", "| --- | --- | ---: | --- |", *(fact(f) for f in said["facts"]), ""]
+    head = ["| | fact | stated by | found | expected |", "| --- | --- | --- | ---: | --- |"]
+    facts = [*head, *(fact(f) for f in said["facts"]), ""]
     return [*lines, said["caption"], "", "```", said["command"], "```", "", *facts]
 
 
@@ -101,16 +117,19 @@ def pages() -> None:
         "# Gallery",
         "",
         "Every figure of the papers and some of none, made by the command printed beside it, with the facts it must "
-        "show; all facts in one table: [facts](../facts.md). Written by `scripts/gallery.py`; sizes are those of "
-        "`--quick` unless a command says `--full`.",
+        "show and who states them: the paper (the number that stands for a word such as *good* or *about* being ours), "
+        "the handbook (simulations and corrections of ours that were written down before), or nobody but us; all facts "
+        "in one table: [facts](../facts.md). Written by `scripts/gallery.py`; sizes are those of `--quick` unless a "
+        "command says `--full`.",
         "",
     ]
     ours = [name for name in _figures.papers() if _figures._found.distribution(name) == _figures._found.OURS]
     others = sorted({path.parent.name for path in HOME.glob("*/facts.json")} - set(ours))
     for name in [*ours, *others]:
-        said = kept(name)
+        said = with_sources(name, kept(name))
         if not said:
             continue
+        (HOME / name / "facts.json").write_text(json.dumps(said, indent=1) + "\n")
         title = titled(name)
         if others and name == others[0]:
             lines += ["# Papers of other packages", "", "Found by their entry points: [how](../extend/paper.md).", ""]

@@ -1,4 +1,4 @@
-"""Writes docs/errata.md, docs/facts.md and docs/verdicts.md from what the papers' folders and the gallery say.
+"""Writes docs/errata.md, facts.md, verdicts.md, mutants.md and coverage.md from the papers' folders and the gallery.
 
 .venv/bin/python scripts/pages.py            # all pages; the verdicts run every check on its standard subjects
 .venv/bin/python scripts/pages.py --errata   # the errata alone, at once
@@ -12,7 +12,6 @@ import importlib
 import json
 import pkgutil
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -88,7 +87,7 @@ def errata() -> str:
 
 def facts(gallery: Path) -> str:
     """Every fact of every figure in the gallery: found against expected."""
-    body, counts, figures, bad = [], Counter[str](), 0, []
+    body, counts, figures, bad, by = [], Counter[str](), 0, [], Counter[str]()
     order = sorted(gallery.glob("*/facts.json"), key=lambda path: (path.parent.name == "extra", path.parent.name))
     for path in order:
         paper, said = path.parent.name, json.loads(path.read_text())
@@ -96,24 +95,28 @@ def facts(gallery: Path) -> str:
         counts += of_paper
         figures += len(said)
         body += ["", f"## {title(paper, gallery)}", "", f"{len(said)} figures, {_counted(of_paper)}.", ""]
-        body += ["| figure | size | fact | found | | expected | verdict |", "|---|---|---|---:|---|---:|---|"]
+        body += ["| figure | size | fact | stated by | found | | expected | verdict |"]
+        body += ["|---|---|---|---|---:|---|---:|---|"]
         for name, one in said.items():
             link = f"[{name}](gallery/{paper}/README.md#{name})"
             for f in one["facts"]:
                 word = f"**{f['verdict']}**" if f["verdict"] in BAD else f["verdict"]
                 slack = f" ± {_fact_number(f, 'slack')}" if f["slack"] else ""
                 sides = (_fact_number(f, "measured"), cell(f["relation"]), _fact_number(f, "bound") + slack)
-                body.append("| " + " | ".join((link, one["size"], cell(f["text"]), *sides, word)) + " |")
+                who = f.get("source") or "ours"
+                by[who] += 1
+                body.append("| " + " | ".join((link, one["size"], cell(f["text"]), who, *sides, word)) + " |")
                 if f["verdict"] in BAD:
                     bad.append(f"- {paper}/{name}: {cell(f['text'])}")
     head = [
         "# Facts",
         "",
-        f"{figures} figures, {_counted(counts)}. What each figure of the [gallery](gallery/README.md) must show, as "
-        "its paper states it and the handbooks correct it, against what was found; the same numbers are in each "
-        "figure's `facts.json`. *holds within slack*: true up to the slack printed after ±, which the figure's file "
-        "derives; "
-        "*consistent so far*: a limit, which no finite run can prove. This page is written by `scripts/pages.py`.",
+        f"{figures} figures, {_counted(counts)}. What each figure of the [gallery](gallery/README.md) must show "
+        "against what was found, and who states it: the paper (the number that stands for a word such as *good* or "
+        "*about* being ours), the handbook (simulations and corrections of ours that were written down before), or "
+        f"nobody but us; {_counted_by(by)}. The same numbers are in each figure's `facts.json`. *holds within slack*: "
+        "true up to the slack printed after ±, which the figure's file derives; *consistent so far*: a limit, which no "
+        "finite run can prove. This page is written by `scripts/pages.py`.",
         "",
         *(["Not as expected:", "", *bad] if bad else ["None is violated or unmeasured."]),
     ]
@@ -123,6 +126,10 @@ def facts(gallery: Path) -> str:
 def _counted(verdicts: Counter) -> str:
     said = ", ".join(f"{n} {v}" for v, n in verdicts.most_common())
     return f"{sum(verdicts.values())} facts: {said}"
+
+
+def _counted_by(by: Counter) -> str:
+    return f"{by['paper']} by the papers, {by['handbook']} by the handbooks, {by['ours']} ours"
 
 
 def _fact_number(fact: dict, side: str) -> str:
@@ -147,17 +154,16 @@ def number(value: float, log: bool) -> str:
 
 def verdicts() -> tuple[str, str]:
     """The page, and a line about it."""
-    began = time.perf_counter()
     body, counts, checks, serious = [], Counter[str](), 0, 0
     every, met = list[Any](), list[Any]()
     for paper in papers():
-        since, rows = time.perf_counter(), list(judged(paper))
+        rows = list(judged(paper))
         if not rows:
             continue
-        took, of_paper = time.perf_counter() - since, Counter(c.verdict for *_, r in rows for c in r.claims)
+        of_paper = Counter(c.verdict for *_, r in rows for c in r.claims)
         counts += of_paper
         said = ", ".join(f"{n} {v}" for v, n in of_paper.most_common())
-        body += ["", f"## {title(paper)}", "", f"{sum(of_paper.values())} claims: {said}; {took:.0f} s.", ""]
+        body += ["", f"## {title(paper)}", "", f"{sum(of_paper.values())} claims: {said}.", ""]
         body += summary(rows)
         every += [check for check, *_ in rows]
         met += [check for check, _, report in rows if report.applies]
@@ -170,16 +176,15 @@ def verdicts() -> tuple[str, str]:
                 body += ["| subject | claim | measured | | bound | verdict |", "|---|---|---:|---|---:|---|"]
                 last = check.name
             body += table(name, report)
-    took = time.perf_counter() - began
     total = sum(counts.values())
     said = ", ".join(f"{n} {v}" for v, n in counts.most_common())
-    line = f"{checks} checks, {total} claims on the standard runs: {said}; {took:.0f} s"
+    line = f"{checks} checks, {total} claims on the standard runs: {said}"
     unmet = sorted({c.name for c in every} - {c.name for c in met})
     left = f" ({', '.join(unmet)})" if unmet else ""
     head = [
         "# Verdicts",
         "",
-        f"{line}, the runs included. Violated although all hypotheses are met: {serious}. Checks whose hypotheses no "
+        f"{line}. Violated although all hypotheses are met: {serious}. Checks whose hypotheses no "
         f"subject meets: {len(unmet)}{left}. Unfinished (the run ends before the claim can be decided): "
         f"{counts['unfinished']}.",
         "",
@@ -252,8 +257,10 @@ def mutants() -> str:
         "unfinished, M: unmeasured, which was decided before; r: the result itself says nothing of what was changed, "
         "and only the claims about the run's own record (`report.record`: log, weights, outputs and motion agree) are "
         "violated; ·: nothing (for *cut the run* that is right: what is left decides every claim; runs of single "
-        "neurons have no record). The last column says why a result does not speak of what it does not notice; the log "
-        "of events is never read by a result. This page is written by `scripts/pages.py --mutants`.",
+        "neurons have no record). The last column says why a result does not speak of what it does not notice. "
+        "Patterns and arrivals are read off the weights; times or numbers of switches come from the log of events in "
+        f"{', '.join(made.LISTED)}, where the record's claim that log and weights agree vouches for them. This page is "
+        "written by `scripts/pages.py --mutants`.",
         "",
         f"{sum(counts.values())} pairs: {own} noticed by the result itself, {counts['record']} by the run's record "
         f"alone, {counts['nothing']} not at all.",
@@ -287,11 +294,12 @@ def main() -> None:
     parser.add_argument("--errata", action="store_true", help="write the errata alone")
     parser.add_argument("--facts", action="store_true", help="write the facts alone")
     parser.add_argument("--mutants", action="store_true", help="write the table of tampered runs alone")
+    parser.add_argument("--verdicts", action="store_true", help="write the verdicts alone (a minute or two)")
     parser.add_argument("--coverage", action="store_true", help="write the coverage page alone")
     parser.add_argument("--out", type=Path, default=DOCS, help="the folder to write to")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    every = not (given.errata or given.facts or given.mutants or given.coverage)
+    every = not (given.errata or given.facts or given.mutants or given.coverage or given.verdicts)
     if every or given.errata:
         (given.out / "errata.md").write_text(errata())
     if every or given.mutants:
@@ -300,7 +308,7 @@ def main() -> None:
         (given.out / "coverage.md").write_text(coverage())
     if every or given.facts:
         (given.out / "facts.md").write_text(facts(DOCS / "gallery"))
-    if every:
+    if every or given.verdicts:
         page, line = verdicts()
         (given.out / "verdicts.md").write_text(page)
         sys.stdout.write(line + "\n")

@@ -15,7 +15,14 @@ import numpy as np
 
 from reluflow.papers.lee2023 import _deep, fig4
 
-ORDER = ("SN", "LN", "LN variance", "LN fine", "SN variance")  # what a time limit should not cut off comes first
+ORDER = (
+    "SN",
+    "LN",
+    "LN variance",
+    "LN fine",
+    "SN variance",
+    "LN first steps",
+)  # what a time limit should not cut off comes first
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ _NAMES = {
     "Solution": "solution",
     "Outcome": "outcome",
     "SolveError": "outcome",
+    "resume": "resume",
     "solve": "solve",
     "Save": "methods",
     "Limits": "methods",
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from reluflow.problem import LeakyReLU as LeakyReLU
     from reluflow.problem import Problem as Problem
     from reluflow.problem import ReLU as ReLU
+    from reluflow.resume import resume as resume
     from reluflow.solution import Solution as Solution
     from reluflow.solve import solve as solve
     from reluflow.store import load as load

@@ -7,6 +7,7 @@ generator is therefore reachable from a file as soon as it exists; nothing is re
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
@@ -26,7 +27,7 @@ NOT_IN_FILES = ("problem", "method", "progress", "data", "init")
 
 # Meanings and units that a signature does not state; the template prints them next to the defaults.
 NOTES = {
-    "a": "output weights, one per neuron, or a list of k (mantissas: times e^log_scale)",
+    "a": "output weights, one or a list of k per neuron (times e^log_scale)",
     "at_zero": "derivative at 0 used by descent; flows decide it by the dynamics",
     "batch": "rows at a time; left out, all of them",
     "classes": "names of the classes, or how many there are",
@@ -44,6 +45,9 @@ NOTES = {
     "kappa": "n max|<x_i, x_k>| / |x|^2",
     "keep": "quantities kept of every run",
     "label": "the label's column: its header, or its number from 0; left out, y, or the last",
+    "label_flip": "share of labels turned; left out, none",
+    "label_noise": "standard deviation of noise in labels; left out, none",
+    "label_seed": "seed of both",
     "labels": 'a list of numbers, or "signs", "balanced", "gaussian", "positive"',
     "log_scale": "natural logarithm of the scale: -16.0 is e^-16",
     "log_scale_a": "the same for the output layer; left out, equal to log_scale",
@@ -63,6 +67,7 @@ NOTES = {
     "pair": "two digits, or two lists of digits: +1 against -1",
     "parity": "even digits +1, odd ones -1",
     "path": "a file, relative to this file's folder",
+    "radius": "distance of the centres from 0",
     "reduction": '"mean" or "sum" over the data',
     "rtol": "relative tolerance, 1e-13 to 1e-2",
     "scale": "standard deviation of the entries",
@@ -78,7 +83,7 @@ NOTES = {
     "solve.save.memory": "most memory for checkpoints",
     "solve.save.times": "times of the frames, increasing",
     "split": '"train" or "test"',
-    "std": "standard deviation of the target's entries",
+    "std": "standard deviation: of the target's entries, or of a cloud",
     "step": "step size; iteration k is at t = k step",
     "t1": "end time; left out, until convergence (square loss only)",
     "throw": "whether a run that fails raises",
@@ -174,6 +179,20 @@ def _kind(make: Callable, text: str, tables: Mapping[str, Table] | None = None, 
     return Kind(make, text, params)
 
 
+def _with_label_noise(kind: Kind) -> Kind:
+    """A kind of data that also takes `label_flip`, `label_noise` and `label_seed`: `Data.noisy` of what it makes."""
+
+    @functools.wraps(kind.make)
+    def make(*, label_flip=None, label_noise=None, label_seed=None, **given):
+        data = kind.make(**given)
+        if label_flip is None and label_noise is None:
+            return data
+        return data.noisy(flip=label_flip or 0.0, std=label_noise or 0.0, seed=label_seed or 0)
+
+    more = {"label_flip": "float | None", "label_noise": "float | None", "label_seed": "int | None"}
+    return kind._replace(make=make, params=kind.params | {k: Param(k, v, None, None) for k, v in more.items()})
+
+
 def _makers(module: str, result: str) -> dict[str | None, Kind]:
     """Public functions of a module annotated as returning `result`."""
     home = importlib.import_module(f"reluflow.{module}")
@@ -193,6 +212,7 @@ def tables() -> dict[str, Table]:
     from reluflow.solve import solve
 
     data = _makers("data", "Data") | {"arrays": _kind(rf.Data, "rf.Data")}
+    data = {name: _with_label_noise(kind) for name, kind in data.items()}
     init = _makers("init", "Params") | {"arrays": _kind(rf.Params, "rf.Params")}
     activations: dict[str | None, Kind] = {
         "relu": _kind(rf.ReLU, "rf.ReLU"),
@@ -206,7 +226,7 @@ def tables() -> dict[str, Table]:
     }
     of_problem = {"activation": Table("problem.activation", activations, "relu")}
     of_solve = {
-        "save": Table("solve.save", {None: _kind(rf.Save, "rf.Save")}),
+        "save": Table("solve.save", {None: _kind(rf.Save, "rf.Save", drop=("to",))}),
         "limits": Table("solve.limits", {None: _kind(rf.Limits, "rf.Limits")}, optional=True),
     }
     return {

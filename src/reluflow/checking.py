@@ -65,6 +65,8 @@ class Summary(Report):
     """All checks of a paper judged on one subject: `reports`, and `left_out` with the reason for each.
 
     `claims` are those of the reports whose hypotheses are met, so that `ok`, `violated` and `counts()` speak of them.
+    An assumption of the paper that the subject does not satisfy (`assumption1` and the like) contradicts nothing: it
+    counts as a check that does not apply.
     """
 
     reports: tuple[Report, ...] = ()
@@ -72,7 +74,7 @@ class Summary(Report):
 
     @property
     def applying(self) -> tuple[Report, ...]:
-        return tuple(r for r in self.reports if r.applies)
+        return tuple(r for r in self.reports if _counts(r))
 
     def line(self) -> str:
         """One sentence: how many checks apply, the verdicts of their claims, and how long the run should be."""
@@ -94,17 +96,27 @@ class Summary(Report):
             verdicts = ", ".join(f"{n} {verdict}" for verdict, n in report.counts().items())
             lines.append(f"  {report.name}: {verdicts}")
             lines += [f"    {claim}" for claim in report.violated]
+        because = dict[str, list[str]]()  # checks with the same reason share a line
         for report in self.reports:
-            if not report.applies:
-                failing = next(h for h in report.hypotheses if not h.ok)
-                lines.append(f"  {report.name}: does not apply, {failing}")
-        lines += [f"  {name}: left out, {reason}" for name, reason in self.left_out]
+            if not _counts(report):
+                failing = next(c for c in (*report.hypotheses, *report.claims) if not c.ok)
+                because.setdefault(f"not met is {failing.statement()}", []).append(report.name)
+        for name, reason in self.left_out:
+            because.setdefault(reason.removeprefix(f"{name} "), []).append(name)
+        lines += [f"  not judged: {', '.join(names)}: {reason}" for reason, names in because.items()]
         if not self.consistent:
             lines += ["  the record of the run contradicts itself: nothing above is evidence"]
             lines += [f"    {claim}" for claim in self.record if claim.verdict == "violated"]
         return "\n".join([*lines, self.line()])
 
     __repr__ = __str__
+
+
+def _counts(report: Report) -> bool:
+    """Whether a report of a Summary says something of the subject: its hypotheses are met, or it is an assumption that
+    is satisfied."""
+    assumption = report.name.partition(".")[2].startswith("assumption")
+    return report.applies and not (assumption and report.violated)
 
 
 _mine: dict[str, Callable] = {}  # checks that `checker` registered, by name
@@ -214,7 +226,7 @@ def _summary(paper: str, subject, form: str | None) -> Summary:
             left.append((entry.name, f'it has no form "{form}"'))
             continue
         if entry.needs == "nothing" and subject is not None:
-            left.append((entry.name, f'it is about no run or data: `rf.check("{entry.name}")`'))
+            left.append((entry.name, "it is about no run or data: `rf.check(name)`"))
             continue
         try:
             report = check(entry.name, subject, form=form)
@@ -223,7 +235,7 @@ def _summary(paper: str, subject, form: str | None) -> Summary:
             continue
         record = report.record or record
         reports.append(report)
-    claims = [c for r in reports if r.applies for c in r.claims]
+    claims = [c for r in reports if _counts(r) for c in r.claims]
     title = (_found.module(paper).__doc__ or "").strip().split("\n")[0] if paper in _found.names() else ""
     form, every, left_out = form or "corrected", tuple(reports), tuple(left)
     return Summary(paper, claims, title=title, form=form, record=record, reports=every, left_out=left_out)
@@ -274,7 +286,7 @@ def _module(name: str) -> ModuleType:
         from reluflow._schema import near
 
         known = names()
-        hint = near(name, known)
+        hint = near(name, [*known, *_found.names()])
         if hint.startswith("there "):
             hint = f"`rf.checks()` and `reluflow check` list all {len(known)}."
         raise ValueError(f'"{name}" is not a check: {hint}')

@@ -90,12 +90,16 @@ class Claim:
         rest["missing"] = self.missing
         return {**rest, **numbers, "at": _plain(self.at), "verdict": self.verdict}
 
-    def __str__(self) -> str:
+    def statement(self) -> str:
+        """The text with both sides filled in, without the verdict."""
         left, right = (_number(v, self.log) for v in (self.measured, self.bound))
         where = "" if self.at is None else f" (at {_place(self.at)})"
         slack = f" slack {self.slack:.2g}" if self.slack else ""
         note = "".join(f"; {text}" for text in (self.missing, self.note) if text)
-        return f"{self.verdict:<18} {self.text}: {left} {self.relation} {right}{slack}{where}{note}"
+        return f"{self.text}: {left} {self.relation} {right}{slack}{where}{note}"
+
+    def __str__(self) -> str:
+        return f"{self.verdict:<18} {self.statement()}"
 
 
 @dataclass(frozen=True)
@@ -208,7 +212,9 @@ class Report:
     def __str__(self) -> str:
         form = "" if self.form == "corrected" else f" [{self.form}]"
         head = f"{self.name}{form}{': ' + self.title if self.title else ''}"
-        lines = [head, "  hypotheses are met" if self.applies else "  hypotheses FAIL; the claims are measured anyway"]
+        lines = [head]
+        if self.hypotheses:
+            lines += ["  hypotheses are met" if self.applies else "  hypotheses FAIL; the claims are measured anyway"]
         lines += [f"    {h}" for h in self.hypotheses]
         if self.constants:
             lines.append("  constants  " + ", ".join(f"{k} = {_number(v, False)}" for k, v in self.constants.items()))

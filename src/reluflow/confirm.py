@@ -324,7 +324,7 @@ def _reason(runs: tuple[Solution, Solution], first: Difference | None, scale: Sc
     until = scale.log_end if first is None else first.log_t
     before = lambda log_t: log_t <= until or scale.apart(log_t, until) <= graze
     for sol in runs:
-        odd = sol.events[~sol.events.unique]
+        odd = sol.events[~sol.events.unique & ~sol.events.wakes]
         if len(odd) and before(odd.log_t[0]):
             return "not unique", Place(0.0, float(odd.log_t[0]), int(odd.neuron[0]), int(odd.datum[0]))
     near = []

@@ -51,6 +51,12 @@ class Events:
         cols = (self.t, self.log_t, self.neuron, self.datum, self.code, self.unique)
         return Events(*(np.atleast_1d(c[which]) for c in cols))
 
+    @property
+    def wakes(self) -> np.ndarray:
+        """Which rows say that a dead neuron could leave the boundary it died on from then on: `dead` with a datum, not
+        unique. The run keeps it off, as descent does."""
+        return (self.code == KINDS.index("dead")) & ~self.unique
+
     def counts(self) -> dict[str, int]:
         """The number of events of each kind that occurs."""
         found = np.bincount(self.code, minlength=len(KINDS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -60,7 +61,12 @@ class DecayLimit:
     """What weight decay does to a fitted network in the limit decay -> 0; time is tau = decay t.
 
     The problem, given without decay, is fitted by the flow first: that network is the start, tau = 0. From there on the
-    weights move along the networks with the same outputs towards smaller norm (`drive.slow`). Square loss only.
+    weights move along the networks with the same outputs towards smaller norm (`drive.slow`).
+
+    With the logistic or the exponential loss margins grow for ever. There the run is that of theta / sqrt(M), the
+    network of smallest margin 1, in the time sigma = decay t + log(M) / 2, counted from its start: late training
+    without decay and the slow motion with it are this one motion (`drive.slow_tail`). The start is the problem's own if
+    it classifies the data, otherwise the flow at log t = 100.
     """
 
     rtol: float = 1e-8
@@ -129,11 +135,16 @@ def as_bytes(memory: str) -> int:
 @by_name
 @dataclass(frozen=True)
 class Save:
-    """What a Solution keeps: frames at `times`, or at most `frames` of the run's own steps, within `memory`."""
+    """What a Solution keeps: frames at `times`, or at most `frames` of the run's own steps, within `memory`.
+
+    `to` is a folder that the run is written to every ten minutes while it is computed, and at its end; `rf.resume` goes
+    on from there after a crash. A run that is there already is replaced.
+    """
 
     times: tuple | None = None
     frames: int = 1000
     memory: str = "64 MiB"
+    to: str | Path | None = None
 
     def __post_init__(self) -> None:
         whole("frames", self.frames, least=2, hint="the first and the last frame are always kept")

@@ -37,6 +37,11 @@ class Replay:
         """Numbers of neurons and of surfaces: the shape of a row of codes."""
         return self._driver.m, self._driver.big
 
+    @property
+    def units(self) -> Any:
+        """The units a flow is computed in, None for others."""
+        return getattr(self._driver, "units", None)
+
     def known(self, clock: np.ndarray) -> None:
         """Raises where the run knows nothing; a computed run knows every instant of its span."""
 

@@ -58,6 +58,7 @@ class Stats:
     nearest_place: tuple[float, int, int] | None = None  # its log t, neuron and datum (-1: the sign of a_j)
     regimes: dict = field(default_factory=dict)
     unrecorded: int = 0  # events of a descent or a stepped flow counted in `events` but not listed: memory is bounded
+    wakeable: int = 0  # dead neurons that could have left the boundary they died on; kept off, as in descent
 
     def __repr__(self) -> str:
         return "Stats(" + ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self)) + ")"
@@ -414,6 +415,7 @@ class Solution:
         slides = f" ({s.slides} slides)" if s.slides else ""
         slides += f" ({s.unrecorded} not listed)" if s.unrecorded else ""
         odd = f", {s.non_unique} not unique" if s.non_unique else ""
+        odd += f", {s.wakeable} dead neurons could be woken" if s.wakeable else ""
         return (
             f"Solution(t = 0..{end_text(self)}: {steps}, {s.events} events{slides}{odd}, loss {loss}, "
             f"{accuracy}; {self.outcome.value})"
@@ -525,14 +527,15 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
         ends = checkpoints.rows([0, -1])
         # Along fitted networks it is |theta|^2 / 2 that falls, by the integral of |theta'|^2.
         decay = 1.0 if isinstance(method, DecayLimit) else problem.decay
-        first, last = (np.exp(replay.look(ends)[1]) + penalty(problem, decay, *replay.split(ends.y))).tolist()
+        loss = 0.0 if isinstance(method, DecayLimit) and problem.tailed else np.exp(replay.look(ends)[1])
+        first, last = (loss + penalty(problem, decay, *replay.split(ends.y))).tolist()
     spent = first - last - float(driver.energy(checkpoints.y[-1]))
     stats = Stats(
         steps=costs.steps,
         rejected=costs.rejected,
         events=seen,
         slides=int(np.sum(events.code == 2)),
-        non_unique=int(np.sum(~events.unique)),
+        non_unique=int(np.sum(~events.unique & ~events.wakes)),
         fields=costs.fields,
         seconds=seconds,
         rtol=getattr(method, "rtol", float("nan")),
@@ -541,6 +544,7 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
         nearest_place=_place(costs, clock, driver),
         regimes=costs.regimes,
         unrecorded=seen - len(events),
+        wakeable=len(np.unique(events.neuron[events.wakes])),
     )
     if isinstance(method, Flow) and outcome.success and stats.energy_error > ENERGY_MOST:
         outcome = Outcome.INACCURATE

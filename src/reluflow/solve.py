@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
@@ -61,11 +63,19 @@ def solve(
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
     with loop.stops() as stop:
         with _progress.shown(progress, _progress.of_run) as tell:
-            run = loop.run(driver_for(problem, method, end), save, limits, tell, stop)
+            # The explorer's limits are not records: reading them asks whether the run is still wanted.
+            bounds = asdict(limits) if isinstance(limits, Limits) else {"steps": limits.steps, "events": limits.events}
+            kept = {key: value for key, value in asdict(save).items() if key != "to"}
+            call = {"t1": t1, "log_t1": log_t1, "save": kept, "limits": bounds}
+            to = _keeping.get() if save.to is None else save.to
+            extra = loop.Extra(keep=None if to is None else lambda run: _keep(problem, method, run, to, call))
+            run = loop.run(driver_for(problem, method, end), save, limits, tell, stop, extra)
         sol = recorded(problem, method, run, save.times)
-    # The explorer's limits are not records: reading them asks whether the run is still wanted.
-    bounds = asdict(limits) if isinstance(limits, Limits) else {"steps": limits.steps, "events": limits.events}
-    sol.call = {"t1": t1, "log_t1": log_t1, "save": asdict(save), "limits": bounds}
+    sol.call = call
+    if save.to is not None:
+        from reluflow.store import replace_run
+
+        replace_run(sol, save.to)
     outcome = run.outcome
     # A request to stop that came too late to cut the run short still counts.
     if stop.count > (outcome is Outcome.INTERRUPTED) or (outcome is Outcome.INTERRUPTED and _whole_runs.get()):
@@ -75,18 +85,46 @@ def solve(
     return sol
 
 
+def _keep(problem: Problem, method: Method, run: loop.Run, to: str | Path, call: dict) -> None:
+    """Writes what there is of a run that is not over."""
+    from reluflow.store import replace_run
+
+    # A driver of its own: looking at states must not disturb the one that is at work.
+    sol = recorded(problem, method, run._replace(driver=copy.copy(run.driver)), None)
+    sol.call = call
+    replace_run(sol, to)
+
+
 def _fits_the_limit(problem: Problem) -> None:
     """Refuses what `rf.DecayLimit` does not cover."""
     one_output(problem, "`rf.DecayLimit`", "solve with a small `decay`")
-    if not TABLE[problem.loss].quadratic:
+    if problem.tailed and problem.train == "first":
         raise ValueError(
-            f'`rf.DecayLimit` needs `loss="square"`, got "{problem.loss}": losses with an exponential tail are never '
-            "fitted, and decay then settles at margins near log(1/decay); solve with a small `decay`."
+            f'`rf.DecayLimit` with the {problem.loss} loss needs `train="both"`, got "first": outputs must grow like '
+            "the square of the weights. Solve with a small `decay`."
+        )
+    if not (problem.tailed or TABLE[problem.loss].quadratic):
+        raise ValueError(
+            f'`rf.DecayLimit` needs `loss="square"` or a loss with an exponential tail, got "{problem.loss}": solve '
+            "with a small `decay`."
         )
     if problem.decay > 0.0:
         raise ValueError(
             f"`rf.DecayLimit` needs `decay=0`, got {problem.decay:g}: it is the limit decay -> 0, in tau = decay t."
         )
+
+
+_keeping: ContextVar[Path | None] = ContextVar("keeping", default=None)
+
+
+@contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """Inside, what there is of a long solve is written to `folder` every ten minutes, but not at its end."""
+    token = _keeping.set(folder)
+    try:
+        yield
+    finally:
+        _keeping.reset(token)
 
 
 _whole_runs: ContextVar[bool] = ContextVar("whole_runs", default=False)

@@ -83,6 +83,20 @@ def save(sol: Solution, path: str | Path) -> Path:
     return path
 
 
+def replace_run(sol: Solution, path: str | Path) -> Path:
+    """Writes a run in the place of the one that is there; whatever happens meanwhile, one of both is on disk."""
+    path = Path(path)
+    if path.exists():
+        read_attributes(path)  # not a folder of something else
+    with_new = path.with_name(f"{path.name}.new")
+    shutil.rmtree(with_new, ignore_errors=True)
+    save(sol, with_new)
+    shutil.rmtree(path, ignore_errors=True)
+    os.rename(with_new, path)
+    _sync(path.parent)
+    return path
+
+
 TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
 
 

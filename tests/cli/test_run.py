@@ -177,6 +177,17 @@ def test_a_run_that_was_cut_short_is_verified_as_far_as_it_goes(here, capsys):
     assert "The same bits." in capsys.readouterr().out
 
 
+def test_a_run_that_was_cut_short_goes_on(here, capsys):
+    assert (
+        reluflow("run", "my.toml", "--set", "solve.limits.steps=3", "--set", "solve.throw=false", "--out", "part") == 0
+    )
+    assert reluflow("run", "--resume", "part", "--out", "whole", "--json") == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["outcome"] == "reached"
+    plain = rf.Experiment.from_toml("my.toml").run()
+    np.testing.assert_allclose(rf.load("whole").outputs[-1], plain.outputs[-1], atol=1e-6)
+    assert sorted(p.name for p in here.iterdir()) == ["my.toml", "part", "whole"]
+
+
 def test_a_name_taken_while_a_run_was_under_way_is_chosen_again(here, capsys, monkeypatch):
     real = rf.Experiment.run
 

@@ -119,8 +119,8 @@ def test_a_moment_inside_is_the_end_of_a_shorter_run_and_survives_the_disk(tmp_p
 def test_what_the_limit_does_not_cover_is_refused():
     data = rf.Data([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
     start = rf.init.balanced(4, 2, -1.0, seed=0)
-    with pytest.raises(ValueError, match=r'`rf\.DecayLimit` needs `loss="square"`, got "logistic"'):
-        rf.solve(rf.Problem(data, start, loss="logistic"), rf.DecayLimit(), t1=1.0)
+    with pytest.raises(ValueError, match=r'`rf\.DecayLimit` with the logistic loss needs `train="both"`, got "first"'):
+        rf.solve(rf.Problem(data, start, loss="logistic", train="first"), rf.DecayLimit(), t1=1.0)
     with pytest.raises(ValueError, match=r"`rf\.DecayLimit` needs `decay=0`, got 0\.1"):
         rf.solve(rf.Problem(data, start, decay=0.1), rf.DecayLimit(), t1=1.0)
 

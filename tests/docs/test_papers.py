@@ -54,7 +54,8 @@ def test_a_figure_of_the_gallery_is_read_with_its_caption_command_and_facts(tmp_
     page.write_text(
         "# Paper\n\n## fig1\n\nFigure 1: a title.\n\n![p/fig1](fig1.png)\n\nWhat to see.\n\n"
         "```\nreluflow reproduce p/fig1\n```\n\n"
-        "| | stated | found | |\n| --- | --- | ---: | --- |\n| ✓ | a | 1 | = 1 |\n| ✗ | b | 2 | = 1 |\n"
+        "| | fact | stated by | found | expected |\n| --- | --- | --- | ---: | --- |\n"
+        "| ✓ | a | paper | 1 | = 1 |\n| ✗ | b | ours | 2 | = 1 |\n"
     )
     assert pages.sections(page) == {"fig1": ("What to see.", "reluflow reproduce p/fig1", (1, 2))}
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ENGINE = ("engine/*", "drive/*", *(f"{n}.py" for n in "methods solve limit solution events phases store".split()))
 # Of no use to plain Python (tests/engine/test_jit.py), and plain Python anyway (tests/decay/test_decay_limit.py).
-COMPILER = ("engine/_jit.py", "engine/_parts.py", "drive/slow.py")
+COMPILER = ("engine/_jit.py", "engine/_parts.py", "drive/slow.py", "drive/slow_tail.py")
 SOURCE = Path(__file__).parents[2] / "src" / "reluflow"
 
 if __name__ == "__main__":

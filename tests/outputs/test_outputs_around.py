@@ -154,5 +154,10 @@ def test_a_sweep_keeps_quantities_of_runs_with_several_outputs():
         method=dict(kind="descent", step=0.1),
         solve=dict(t1=5.0),
     )
-    found = rf.sweep(experiment, over={"init.seed": [0, 1]}, keep=["final.log_loss"], workers=1)
-    assert found["final.log_loss"].shape == (2,)
+    keep = ["final.log_loss", "final.outputs", "outputs", "final.log_squared_norm", "final.log_moved", "time.half"]
+    found = rf.sweep(experiment, over={"init.seed": [0, 1]}, keep=keep, workers=1)
+    sol = experiment.run()
+    assert found["outputs"].dims[-2:] == ("datum", "output")
+    np.testing.assert_array_equal(found["final.outputs"].isel({"init.seed": 0}), sol.outputs[-1])
+    size = sum(np.sum(v**2) for v in sol.final.arrays())
+    assert float(found["final.log_squared_norm"][0]) == pytest.approx(np.log(size), abs=1e-12)

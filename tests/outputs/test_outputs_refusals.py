@@ -36,6 +36,12 @@ OF_RUNS = {
     "bias.landscape": lambda s: rf.bias.landscape(s, t=0.5),
     "bias.saddles": rf.bias.saddles,
     "bias.lazy_rich": lambda s: rf.bias.lazy_rich(s.problem, [-1.0]),
+    "show": rf.show,
+    "deep.train": lambda s: rf.deep.train(
+        rf.deep.init((3, 4, 1), std=0.1), rf.Data(s.problem.data.x, s.problem.targets), step=0.1, iterations=1
+    ),
+    "population.Problem": lambda s: rf.population.Problem(s.problem.init, s.problem.init),
+    "plot.function": lambda s: rf.plot.function(None, rf.data.two_points(), s.problem.init, [0.0]),
     "check of a paper": lambda s: rf.check("min2024.lemma11", s),
 }
 
@@ -46,6 +52,14 @@ def test_what_is_for_one_output_says_so_with_the_number(what, sol, square):
         with pytest.raises(ValueError, match=r"one output.*got 3") as caught:
             OF_RUNS[what](run)
         assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_the_explorer_refuses_several_outputs():
+    from reluflow.explorer.request import Refused, experiment
+
+    tables = {"data": {"kind": "arrays", "x": [[1.0], [2.0]], "y": [0, 1]}, "init": {"kind": "balanced", "width": 2}}
+    with pytest.raises(Refused, match="networks with one output, got several"):
+        experiment(tables | {"problem": {"loss": "softmax"}})
 
 
 def test_certificates_refuse_several_outputs(square):

@@ -264,12 +264,24 @@ def seen(before, after) -> str:
 def reason(name: str, mutant: str) -> str:
     """Why the statement does not speak of what was changed."""
     if mutant == "drop events":
-        return "the result is read off the weights; the log of events is the record's own claim"
+        return _LISTED if name in LISTED else "the result is read off the weights; the log is the record's own claim"
     if mutant == "cut the run":
         return "what was left of the run decides every claim"
     return REASONS.get(name, {}).get(mutant) or REASONS.get(name, {}).get("*", "")
 
 
+# Results that take times or numbers of switches from the log of events, which weights at frames alone cannot give.
+LISTED = (
+    "boursier2022.limit_alignment",
+    "boursier2022.proposition2",
+    "kou2023.lemma5_4",
+    "kou2023.lemma5_6",
+    "kou2023.lemma5_8",
+    "kou2023.lemma_f2",
+    "kou2023.limits",
+    "kou2023.switching",
+)
+_LISTED = "times of switches come from the log, and that it agrees with the weights is the record's claim"
 _PATH = "about directions, patterns and times: sizes of neurons do not enter"
 _ROOM = "within the room of the bound, which is far from attained"
 _FIELD = "an inequality of the vector field, true at any weights: that the run follows the field is the record's claim"

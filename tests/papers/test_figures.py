@@ -11,7 +11,11 @@ from reluflow.papers import _figures
 
 WANTED = {
     "boursier2022": [f"fig{k}" for k in range(1, 8)],
-    "min2024": [*(f"fig{k}" for k in (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21)), "poster_panel"],
+    "min2024": [
+        *(f"fig{k}" for k in (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21)),
+        "drawings",
+        "poster_panel",
+    ],
     "kou2023": [f"fig{k}" for k in range(1, 6)],
     "lee2023": [f"fig{k}" for k in range(1, 5)],
 }
@@ -26,7 +30,7 @@ def test_every_figure_of_a_paper_is_there_in_its_order(paper):
 def test_every_figure_has_all_its_parts(paper):
     for name, figure in rf.papers[paper].figures.items():
         module = figure.module
-        assert figure.title.startswith(("Figure " + name[3:] + " of", "The panel of")), name
+        assert figure.title.startswith(("Figure " + name[3:] + " of", "The panel of", "Figures 1, 2, 3, 18")), name
         assert set(module.SETTINGS) == {"quick", "full"} and set(module.SETTINGS["quick"]) == set(
             module.SETTINGS["full"]
         )
@@ -166,3 +170,18 @@ def test_the_table_of_facts_names_what_is_violated(tmp_path):
     page = script("pages").facts(tmp_path)
     assert "1 figures, 2 facts: 1 violated, 1 holds." in page
     assert "- min2024/fig4: two is \\| one" in page and "**violated**" in page and "e^-5 | &lt;= | e^-4" in page
+
+
+@pytest.mark.parametrize("paper", ["boursier2022", "kou2023", "lee2023", "min2024"])
+def test_every_figure_of_a_paper_says_which_of_its_facts_the_paper_states(paper):
+    kept = json.loads((script("pages").DOCS / "gallery" / paper / "facts.json").read_text())
+    for name, figure in rf.papers[paper].figures.items():
+        starts = figure.module.STATED["paper"]  # facts of the handbook may belong to the other size
+        texts = [f["text"] for f in kept[name]["facts"]]
+        assert set(figure.module.STATED) <= {"paper", "handbook"} and figure.module.STATED["paper"]
+        assert all(any(t.startswith(s) for t in texts) for s in starts), (name, "a beginning fits no fact")
+        assert [f["source"] for f in kept[name]["facts"]] == [figure.source(t) for t in texts], "run scripts/gallery.py"
+    # Of two beginnings that fit the longer one counts.
+    seven = rf.papers["boursier2022"].figures["fig7"]
+    assert seven.source("two components explain") == "paper"
+    assert seven.source("two components explain, torch seed 4") == "handbook" and seven.source("anything else") == ""

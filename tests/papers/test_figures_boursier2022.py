@@ -106,8 +106,10 @@ def five_points_numbers():
 
     ways = ["descent", "flow"]
     loss = [[0.174, 0.17399, 0.06363, 3e-4]] * 2
-    height = np.zeros((2, 1, 5))
-    height[0, 0, :1], height[1, 0, :3] = -1.0, -1.0
+    height = np.ones((2, 5, 5))
+    height[0, -1, :1], height[1, -1, :3] = -1.0, -1.0
+    kink = np.zeros((2, 5, 5))
+    kink[:, 2:] = [-1, -1, -0.43, -0.43, 0], [-1, -1, -0.52, -0.52, 0.45], [-0.43, -0.43, 0.25, 0.25, 2.8]
     return xr.Dataset(
         {
             "loss": (("way", "iteration"), loss),
@@ -116,6 +118,8 @@ def five_points_numbers():
             "flipped": (("way", "neuron"), [[1, 0], [0, 0]]),
             "slides": ("way", [0, 49]),
             "height": (("way", "panel", "neuron5"), height),
+            "kink": (("way", "panel", "neuron5"), kink),
+            "x": ("datum", [-1.5, -1.0, 0.0, 0.25, 2.0]),
         },
         coords={"way": ways, "iteration": [0, 15_000, 94_000, 300_000]},
         attrs={"y3": -0.3},
@@ -135,7 +139,10 @@ def five_points_numbers():
         ("flipped", lambda a: a * 0, "changed sign, descent"),
         ("flipped", lambda a: a + 1, "changed sign, flow"),
         ("slides", lambda a: a * 0, "slides"),
-        ("height", lambda a: a * 0, "more in the flow"),
+        ("height", lambda a: a * 0 + 1, "more in the flow"),
+        ("kink", lambda a: a * 0, "have grown at the saddle"),
+        ("kink", lambda a: a * 0 + a[:, 2:3].values, "groups turn"),
+        ("kink", lambda a: a + np.arange(5), "sparse"),
         ("loss_smaller", lambda a: a * 0, "rests at the saddle"),
         ("loss_smaller", lambda a: a + 0.01, "the flow passes it"),
     ],

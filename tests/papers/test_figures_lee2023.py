@@ -43,7 +43,7 @@ def test_figure_4_at_full_size_is_drawn_from_what_a_gpu_recorded():
     ds = FIGURES["fig4"].compute("full")
     bad = [str(f) for f in FIGURES["fig4"].facts(ds) if not f.ok]
     assert not bad, "\n".join(bad)
-    assert ds.attrs["recorded"] == 1 and ds.attrs["n"] == 10_000 and ds.sizes["case"] == 9
+    assert ds.attrs["recorded"] == 1 and ds.attrs["n"] == 10_000 and ds.sizes["case"] == 9 + 10
     assert FIGURES["fig4"].draw(ds) is not None and "only falls in this time" in FIGURES["fig4"].caption(ds)
 
 
@@ -166,7 +166,13 @@ def wrong_4():
         ds.norms.values[k] = 1.0
         ds.iteration.values[k] = np.arange(ds.sizes["frame"])
 
-    return [flipped, uneven, falling, quick, survives]
+    def calm(ds):
+        k = int(np.flatnonzero(ds.case.values == "LN first steps")[2])
+        ds.norms.values[k] = 1.0
+        ds.loss.values[k] = 1.0
+        ds.iteration.values[k] = np.minimum(np.arange(ds.sizes["frame"]), 60)
+
+    return [flipped, uneven, falling, quick, survives, calm]
 
 
 WRONG = {"fig1": wrong_1, "fig2": wrong_2, "fig3": wrong_3, "fig4": wrong_4}
@@ -235,6 +241,17 @@ def test_magnitude_bounds_are_those_the_checkers_use():
     # Restarted: nothing before, and the run itself there.
     low, high = _neurons.band(made, run.problem, 0.02, 30)
     assert np.isnan(low[29]) and low[30] == high[30] == pytest.approx(run.norm[30])
+
+
+@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3"])
+def test_other_draws_are_shown_and_judged(name):
+    ds = FIGURES[name].compute("quick", **SMALL[name], start="drawn", draws=2)
+    drawn = [f for f in FIGURES[name].facts(ds) if "other draws" in f.text]
+    assert drawn and all(f.ok for f in drawn), "\n".join(map(str, drawn))
+    for key in [k for k in ds.data_vars if str(k).startswith("drawn_")]:
+        # Small and large starts exchanged; what rises falls.
+        ds[key] = ds[key].copy(data=ds[key].values[..., ::-1, :] if name == "fig1" else -ds[key].values)
+    assert all(not f.ok for f in FIGURES[name].facts(ds) if "other draws" in f.text)
 
 
 @pytest.mark.exhaustive

@@ -9,7 +9,7 @@ import pytest
 import reluflow as rf
 
 FIGURES = rf.papers["min2024"].figures
-FAST = ("fig4", "fig14", "fig15", "fig16", "fig17", "fig20", "fig21")
+FAST = ("fig4", "fig14", "fig15", "fig16", "fig17", "fig20", "fig21", "drawings")
 MNIST = Path(os.environ.get("RELUFLOW_DATA", "nowhere")) / "mnist"
 needs_mnist = pytest.mark.skipif(not MNIST.is_dir(), reason="MNIST is not at $RELUFLOW_DATA/mnist/")
 
@@ -32,6 +32,30 @@ def test_every_stated_fact_holds_and_the_figure_draws(name, numbers):
     bad = [str(f) for f in FIGURES[name].facts(ds) if not f.ok]
     assert not bad, "\n".join(bad)
     assert FIGURES[name].draw(ds) is not None and len(FIGURES[name].caption(ds)) > 100
+
+
+WRONG_DRAWINGS = [
+    ("pull_x", lambda ds: ds.pull_x[::-1], "the pull is"),
+    ("pull_path", lambda ds: ds.pull_path[::-1], "turns towards"),
+    ("begin", lambda ds: ds.begin * 0, "start in S-"),
+    ("end", lambda ds: ds.end * 0, "end in S+"),
+    ("end", lambda ds: ds.end * 0, "dead"),
+    ("push", lambda ds: -ds.push, "active side of a boundary"),
+    ("push", lambda ds: -ds.push, "on the other side"),
+    ("slide_sides", lambda ds: -ds.slide_sides, "from the active side"),
+    ("slide_sides", lambda ds: -ds.slide_sides, "from the other side"),
+    ("slide_slides", lambda ds: ds.slide_slides * 0, "slides (Filippov)"),
+    ("cross_sides", lambda ds: ds.slide_sides, "same way"),
+    ("cross_slides", lambda ds: ds.cross_slides + 1, "does not slide"),
+    ("cross_path", lambda ds: -ds.cross_path, "<w, x> at the end"),
+]
+
+
+@pytest.mark.parametrize(("what", "change", "words"), WRONG_DRAWINGS)
+def test_the_drawings_refuse_wrong_numbers(what, change, words, numbers):
+    ds = numbers("drawings").copy(deep=True)
+    ds[what] = (ds[what].dims, change(ds).values)
+    assert any(words in f.text for f in FIGURES["drawings"].facts(ds) if not f.ok)
 
 
 def test_the_run_of_figure_6_aligns_before_it_learns(numbers):

@@ -150,3 +150,23 @@ def test_a_registered_function_has_a_name_and_is_listed(six):
         from reluflow import checking
 
         checking._mine.clear()
+
+
+def test_data_along_one_line_leave_no_wider_cap_and_no_division_by_zero():
+    one = rf.solve(rf.Problem(rf.Data([[1.0]], [1.0]), rf.Params([[1.0]], [1.0], log_scale=-3.0)), rf.Flow(), t1=5.0)
+    found = rf.check("min2024", one)
+    assert not found.violated and not any("division" in why for _, why in found.left_out)
+    text = [c.text for c in rf.check("min2024.lemma8", rf.data.toy_plane()).claims]
+    assert any("leaves its cone" in t for t in text)  # where there is one it is tried
+    assert not any("leaves its cone" in c.text for c in rf.check("min2024.lemma8", one).claims)
+
+
+def test_a_summary_says_each_reason_once_and_an_assumption_that_fails_contradicts_nothing():
+    sol = rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(8, 2, log_scale=-30.0)), rf.Flow(), t1=60.0)
+    found = rf.check("min2024", sol)
+    assert any(r.name == "min2024.assumption1" and r.violated for r in found.reports)
+    assert found.ok and "violated" not in str(found)
+    reasons = [line for line in str(found).splitlines() if "not judged" in line]
+    assert len(reasons) < 12 and any("min2024.assumption1" in line for line in reasons)
+    # Nothing is lost by the grouping.
+    assert all(c.name in str(found) for c in rf.checks("min2024"))

@@ -234,7 +234,7 @@ def test_models_that_do_not_fit_are_named():
     nn, x, y = torch.nn, np.eye(2), np.ones(2)
     with pytest.raises(ValueError, match="got Linear, Tanh, Linear"):
         Probe(nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)), x, y)
-    with pytest.raises(ValueError, match="one output, got 2"):
+    with pytest.raises(ValueError, match="no output bias with several outputs, got one with 2"):
         from_torch(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)))
     with pytest.raises(TypeError, match=r"torch\.nn\.Module, got int"):
         from_torch(3)

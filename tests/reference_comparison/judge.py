@@ -104,8 +104,8 @@ def ledger(rows, rtol: float, end: float, first_origin: dict, linear: bool) -> d
 
 
 def engine_rows(sol) -> list:
-    """(t, neuron, datum, kind) of every event."""
-    e = sol.events
+    """(t, neuron, datum, kind) of every event, without those at which a neuron stays dead."""
+    e = sol.events[~sol.events.wakes]
     return list(zip(e.t.tolist(), e.neuron.tolist(), e.datum.tolist(), e.kind.tolist(), strict=True))
 
 

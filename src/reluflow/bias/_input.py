@@ -15,10 +15,10 @@ from reluflow.problem import Activation, Problem, ReLU, as_activation
 MOST_ROWS = 400
 
 
-def as_data(subject, name: str) -> Data:
-    """The Data of a Data, a Problem or a Solution, for networks with one output."""
+def as_data(subject, name: str, several: bool = False) -> Data:
+    """The Data of a Data, a Problem or a Solution, for networks with one output unless `several` are allowed."""
     problem = getattr(subject, "problem", subject)
-    if isinstance(problem, Data | Problem):
+    if isinstance(problem, Data | Problem) and not several:
         one_output(problem, f"`{name}`")
     subject = getattr(getattr(subject, "problem", subject), "data", subject)
     if not isinstance(subject, Data):

@@ -14,16 +14,22 @@ Sliding data enter df/dtheta with the slopes of the flow. Both vanish at every K
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from reluflow.bias import _recover
 from reluflow.bias._input import activation_of, as_data, cone_of, outputs, squared_norm
-from reluflow.bias.min_norm import Bound, bounds_of, solve_cone
+from reluflow.bias._programme import NoSolution
+from reluflow.bias.min_norm import Bound, bounds_of, several_outputs, solve_cone
 from reluflow.bias.patterns import MOST, Patterns
-from reluflow.data.core import Data
+from reluflow.data.core import Data, class_count
 from reluflow.init import Params
-from reluflow.losses import LOSSES
+from reluflow.losses import LOSSES, one_hot
+from reluflow.problem import Problem
+
+if TYPE_CHECKING:
+    from reluflow.bias.several import GroupNorm
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,11 +132,19 @@ def max_margin(
     log_t=None,
 ) -> MaxMargin:
     """The maximum-margin two-layer network of `data` (or of a problem's data); with a Solution also the run's path to
-    it, at the times e^`log_t` or at a few dozen of the run's own."""
+    it, at the times e^`log_t` or at a few dozen of the run's own.
+
+    For a problem or run with several outputs, or data with named classes, the margin is f_y - max over the other
+    classes, and the result is a `GroupNorm`: bounds, certified where its `note` says so.
+    """
     from reluflow.solution import Solution
 
-    subject, data = data, as_data(data, "rf.bias.max_margin")
+    subject, data = data, as_data(data, "rf.bias.max_margin", several=True)
     slope = activation_of(subject, activation).slope
+    if several_outputs(subject) or data.classes is not None:
+        run = subject if isinstance(subject, Solution) else None
+        # Typed as what it is for one output, which callers read more from.
+        return cast(MaxMargin, _of_classes(subject, data, slope, run, patterns, most, samples, seconds, seed))
     cone, kept, basis = cone_of(data, slope, margin=True)
     run = subject if isinstance(subject, Solution) else None
     linear = linear_margin(data)
@@ -154,6 +168,22 @@ def max_margin(
     return MaxMargin(
         data, params, 1.0 / value, 1.0 / lower, bounds, pats.exact, linear, nu, pats, slope, residuals, path
     )
+
+
+def _of_classes(subject, data: Data, slope: float, run, how, most, samples, seconds, seed) -> GroupNorm:
+    from reluflow.bias.several import group_norm
+
+    problem = getattr(subject, "problem", None) or (subject if isinstance(subject, Problem) else None)
+    if problem is not None:
+        targets = problem.targets
+    else:
+        targets = data.y if data.outputs > 1 else one_hot(data.y, max(2, class_count(data.y), len(data.classes or ())))
+    if not np.all((targets == 0) | (targets == 1)) or not np.all(targets.sum(axis=1) == 1):
+        raise ValueError("A margin needs classes, got labels that are not one-hot: use `rf.bias.min_norm`.")
+    try:
+        return group_norm(data, targets, slope, True, run, how, most, samples, seconds, seed)
+    except NoSolution as error:
+        raise ValueError(f"No network separates {data!r} with the directions tried ({error}): drop rows.") from None
 
 
 def linear_margin(data: Data) -> float | None:

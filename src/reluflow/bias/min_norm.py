@@ -9,7 +9,7 @@ Half of it is the variation norm of the function (the F1 norm, with |w| |a| summ
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from reluflow.bias.regularised import Penalty, Regularised, regularised
 from reluflow.data.core import Data
 from reluflow.init import Params
 from reluflow.losses import LOSSES
+
+if TYPE_CHECKING:
+    from reluflow.bias.several import GroupNorm
 
 ALL_AT_ONCE = 60  # patterns up to which every block is in the first programme
 
@@ -149,7 +152,7 @@ def min_norm(
     decay: float | None = None,
     loss: str | None = None,
     reduction: str | None = None,
-) -> MinNorm | Regularised:
+) -> MinNorm | Regularised | GroupNorm:
     """The least |theta|^2 that fits `data` (or the data of a problem or run).
 
     With `decay` > 0 the least L + (decay/2) |theta|^2 instead, over networks of any width: a `Regularised`. `loss` and
@@ -158,9 +161,14 @@ def min_norm(
     `patterns` is "auto", "exact" (all cells; an error if there are more than `most`), "sampled", or an array of
     bits (M, n) to restrict the programme to, which gives an upper bound. `network`, a `Params` or a run, adds its own
     neurons' patterns, so that the value is at most its |theta|^2 if it fits. Sampling stops after `seconds`.
+
+    With several outputs the result is a `GroupNorm`: bounds on the least 2 sum_j |a_j| |w_j|, certified where its
+    `note` says so.
     """
-    subject, data = data, as_data(data, "rf.bias.min_norm")
+    subject, data = data, as_data(data, "rf.bias.min_norm", several=decay is None)
     slope = activation_of(subject, activation).slope
+    if several_outputs(subject):
+        return fitted_group_norm(subject, slope, network, patterns, most, samples, seconds, seed)
     if decay is not None:
         return regularised(data, slope, _penalty(subject, decay, loss, reduction), network, patterns, most, samples,
                            seconds, seed)  # fmt: skip
@@ -182,6 +190,28 @@ def min_norm(
     }
     params = _params(v, sigma, basis)
     return MinNorm(data, params, value, lower, bounds, pats.exact, nu, pats, "cone programme", slope, residuals)
+
+
+def several_outputs(subject) -> bool:
+    """Whether labels or network have several outputs."""
+    return getattr(getattr(subject, "problem", subject), "outputs", 1) > 1
+
+
+def fitted_group_norm(subject, slope: float, network, how, most, samples, seconds, seed) -> GroupNorm:
+    """Bounds on the least group norm that fits the labels, which must be numbers."""
+    from reluflow.bias.several import group_norm
+
+    problem = getattr(subject, "problem", subject)
+    if getattr(problem, "loss", "square") != "square":
+        raise ValueError(f"Labels of the {problem.loss} loss are not fitted: use `rf.bias.max_margin`.")
+    data = as_data(subject, "rf.bias.min_norm", several=True)
+    try:
+        return group_norm(data, data.y, slope, False, network, how, most, samples, seconds, seed)
+    except NoSolution as error:
+        raise ValueError(
+            f"No network fits {data!r} with the directions tried ({error}): drop rows that contradict each other, or "
+            "give a `network` that fits."
+        ) from None
 
 
 def _penalty(subject, decay, loss, reduction) -> Penalty:

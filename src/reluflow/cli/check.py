@@ -108,8 +108,8 @@ def _whole(summary) -> None:
         for claim in report.violated:
             table.add_row("", f"[red]violated[/red] {_sentence(claim)}")
     for report in summary.reports:
-        if not report.applies:
-            failing = next(h for h in report.hypotheses if not h.ok)
+        if report not in summary.applying:
+            failing = next(c for c in (*report.hypotheses, *report.claims) if not c.ok)
             table.add_row(f"[dim]{report.name}[/dim]", f"[dim]does not apply: {_sentence(failing)}[/dim]")
     for name, reason in summary.left_out:
         table.add_row(f"[dim]{name}[/dim]", f"[dim]left out: {_escape(reason)}[/dim]")

@@ -191,7 +191,7 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
         "note": ds.attrs.get("note", ""),
         "computed_in": {k: round(float(ds.attrs[k]), 2) for k in ("seconds", "cpu_seconds") if k in ds.attrs},
         "ok": all(f.ok for f in facts),
-        "facts": [f.to_dict() for f in facts],
+        "facts": [{**f.to_dict(), "source": figure.source(f.text)} for f in facts],
         "only_in_zarr": left,
     }
     put(folder / "facts.json", (json.dumps(said, indent=1) + "\n").encode())

@@ -23,6 +23,9 @@ Plot = Annotated[
 Confirm = Annotated[
     bool, typer.Option("--confirm", help="Solve again with rtol/100 in the other regime and compare; 1 if they differ.")
 ]
+Resume = Annotated[
+    Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a saved run that was stopped.")
+]
 Template = Annotated[bool, typer.Option("--template", help="Print a commented experiment with every default.")]
 
 
@@ -33,7 +36,10 @@ def register(app: typer.Typer) -> None:
         "[bold]Example[/bold]\n\n"
         "    reluflow run --template > my.toml\n\n"
         "    reluflow run my.toml --set init.log_scale=-40 --set init.seed=3 --out runs/small --plot small.png\n\n"
-        "    reluflow run --verify runs/small",
+        "    reluflow run --verify runs/small\n\n"
+        "A long run is written every ten minutes to a folder beside DIR that ends in .part. After a crash it goes on "
+        "with\n\n"
+        "    reluflow run --resume runs/small.4711.part --out runs/small",
         no_args_is_help=True,
     )(run)
 
@@ -46,6 +52,7 @@ def run(
     verify: Verify = None,
     plot: Plot = None,
     confirm: Confirm = False,
+    resume: Resume = None,
     template: Template = False,
 ) -> None:
     if template:
@@ -54,6 +61,8 @@ def run(
         typer.echo(text(), nl=False)
     elif verify is not None:
         _verify(verify, json_)
+    elif resume is not None:
+        _go_on(resume, _Wanted(out, json_, plot, confirm))
     elif file is None:
         raise ValueError("`reluflow run` needs an experiment file: make one with `reluflow run --template > my.toml`.")
     else:
@@ -90,29 +99,64 @@ class _Wanted(NamedTuple):
 
 
 def _run(file: Path, texts: list[str], wanted: _Wanted) -> None:
+    import os
+    import shutil
+
     from reluflow.cli import _show
     from reluflow.experiment import Experiment
-    from reluflow.outcome import Outcome, SolveError
+    from reluflow.outcome import SolveError
+    from reluflow.solve import keeping
 
     experiment = Experiment.from_toml(file)
     if texts:
         experiment = experiment.changed(changes(texts))
-    json_, plot, out = wanted.json, _show.picture_file(wanted.plot), wanted.out
+    wanted = wanted._replace(plot=_show.picture_file(wanted.plot))
+    json_, out = wanted.json, wanted.out
     if wanted.confirm and experiment["method.kind"] != "flow":
         kind = experiment["method.kind"]
         raise ValueError(f'`--confirm` is for exact flows, got method.kind = "{kind}": use `--set method.kind=flow`.')
     chosen, out = out is None, _folder(file, experiment.key, out)
+    part = out.with_name(f"{out.name}.{os.getpid()}.part")
     console = _show.console(stderr=True)
     if experiment["sweep"] and not json_:
         console.print("[dim]The file has a \\[sweep], which `run` ignores.[/dim]")
     failed = None
-    with _show.progress(file.stem, quiet=json_) as tell:
+    with _show.progress(file.stem, quiet=json_) as tell, keeping(part):
         try:
             sol = experiment.run(progress=tell)
         except SolveError as error:
             failed, sol = error, error.solution
     out = _save(sol, file, experiment.key, out, chosen)
-    agrees = None
+    shutil.rmtree(part, ignore_errors=True)
+    _report(sol, out, file.stem, wanted)
+    if failed is not None:
+        raise failed
+
+
+def _go_on(path: Path, wanted: _Wanted) -> None:
+    """Takes a saved run up, and writes the whole to a folder of its own."""
+    import re
+
+    from reluflow.cli import _show
+    from reluflow.resume import resume
+    from reluflow.store import load
+
+    path = path.parent if path.name == "zarr.json" else path
+    old = load(path)
+    name = re.sub(r"(\.\d+)?\.part$", "", path.name)
+    chosen, out = wanted.out is None, _folder(Path(name), old.key, wanted.out)
+    with _show.progress(name, quiet=wanted.json) as tell:
+        sol = resume(old, progress=tell)
+    out = _save(sol, Path(name), old.key, out, chosen)
+    _report(sol, out, name, wanted._replace(plot=_show.picture_file(wanted.plot)))
+
+
+def _report(sol, out: Path, name: str, wanted: _Wanted) -> None:
+    """Prints and draws a run that is on disk; the exit code tells how it ended."""
+    from reluflow.cli import _show
+    from reluflow.outcome import Outcome
+
+    json_, plot, agrees = wanted.json, wanted.plot, None
     if wanted.confirm and sol.outcome.success:
         from reluflow.confirm import confirm
 
@@ -122,7 +166,7 @@ def _run(file: Path, texts: list[str], wanted: _Wanted) -> None:
         import json
 
         again = {} if agrees is None else {"confirmation": _confirmed(agrees)}
-        typer.echo(json.dumps(facts(sol) | {"run": str(out), "key": experiment.key} | again))
+        typer.echo(json.dumps(facts(sol) | {"run": str(out), "key": sol.key} | again))
     else:
         _summary(sol, out)
         if agrees is not None:
@@ -130,11 +174,9 @@ def _run(file: Path, texts: list[str], wanted: _Wanted) -> None:
     if plot is not None:
         from reluflow.plot import picture
 
-        picture(sol, title=file.stem).savefig(plot, dpi=200)
+        picture(sol, title=name).savefig(plot, dpi=200)
         if not json_:
             typer.echo(f"picture in {plot}")
-    if failed is not None:
-        raise failed
     if sol.outcome is Outcome.INTERRUPTED:
         raise typer.Exit(130)
     if agrees is not None and not agrees:
@@ -181,7 +223,8 @@ def facts(sol) -> dict:
     s = sol.stats
     log_w, log_a = sol.final.log_scales
     with np.errstate(divide="ignore", over="ignore"):
-        square = np.exp(2 * log_w) * np.sum(sol.final.w**2, axis=1) + np.exp(2 * log_a) * sol.final.a**2
+        square = np.exp(2 * log_w) * np.sum(sol.final.w**2, axis=1)
+        square = square + np.exp(2 * log_a) * np.sum(sol.final.a.reshape(len(square), -1) ** 2, axis=1)
     return {
         "outcome": sol.outcome.name.lower(),
         "t_end": finite(sol.t[-1]),
@@ -195,6 +238,7 @@ def facts(sol) -> dict:
         "slides": getattr(s, "slides", 0),
         "non_unique": getattr(s, "non_unique", 0),
         "unrecorded": getattr(s, "unrecorded", 0),
+        "wakeable": getattr(s, "wakeable", 0),
         "energy_error": finite(getattr(s, "energy_error", math.nan)),
         "seconds": s.seconds,
     }
@@ -225,6 +269,7 @@ def _summary(sol, out: Path) -> None:
     if got["squared_norm"] is not None:
         table.add_row("‖θ‖²", f"{got['squared_norm']:.8g}")
     odd = f", {got['non_unique']} not unique" if got["non_unique"] else ""
+    odd += f", {got['wakeable']} dead neurons could be woken" if got["wakeable"] else ""
     odd += f", {got['unrecorded']:,} more not listed" if got["unrecorded"] else ""
     kinds = ", ".join(f"{k} {name}" for name, k in sol.events.counts().items()) or "none"
     table.add_row("events", f"{kinds}{odd}")
@@ -354,7 +399,9 @@ def _where(old, new) -> str:
     import numpy as np
 
     n = min(len(old.log_t), len(new.log_t))
-    states = [(s.log_t[:n, None], s.log_loss[:n, None], s.w[:n].reshape(n, -1), s.a[:n]) for s in (old, new)]
+    states = [
+        (s.log_t[:n, None], s.log_loss[:n, None], s.w[:n].reshape(n, -1), s.a[:n].reshape(n, -1)) for s in (old, new)
+    ]
     off = np.any(np.hstack(states[0]) != np.hstack(states[1]), axis=1)
     k = int(np.argmax(off)) if np.any(off) else n
     return f"from frame {k} on (t = {old.t[k]:.6g})" if k < len(old.t) else f"after its {n} frames"
@@ -383,7 +430,8 @@ def compare(old, new) -> list[dict]:
             gap = np.abs(a.astype(float) - b.astype(float))
             return {"what": what, "same": False, "difference": f"by up to {float(np.nanmax(gap)):.2g}"}
 
-    joined = lambda a, b: np.concatenate([a, np.asarray(b)[..., None]], axis=-1)
+    column = lambda a, b: b if b.ndim == a.ndim else b[..., None]  # several outputs have an axis of their own
+    joined = lambda a, b: np.concatenate([a, column(np.asarray(a), np.asarray(b))], axis=-1)
     before, after = old.problem, new.problem
     scales = lambda init: np.concatenate(init.log_scales)
     found = [

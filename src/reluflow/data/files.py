@@ -60,8 +60,9 @@ def _from_lines(lines: Iterable[str], path: Path, label, delimiter: str) -> Data
             width = len(header) if header else len(rows[0]) if rows else len(cells)
             if not rows:
                 columns = _label_columns(path, label, header, width)
-            if header and len(columns) == 1 and len(cells) == width and not _is_number(cells[columns[0]]):
-                words.append(_word(path, reader.line_num, cells[columns[0]], len(words) == len(rows)))
+            named = header and len(columns) == 1 and len(cells) == width > 1 and len(words) == len(rows)
+            if named and not _is_number(cells[columns[0]]):
+                words.append(_word(path, reader.line_num, cells[columns[0]]))
                 cells = [*cells[: columns[0]], "0", *cells[columns[0] + 1 :]]
             rows.append(_numbers(path, reader.line_num, cells, width, delimiter))
     except csv.Error as error:
@@ -150,13 +151,12 @@ def _numbers(path: Path, line: int, cells: list[str], width: int, delimiter: str
     )
 
 
-def _word(path: Path, line: int, cell: str, others: bool) -> str:
-    """The name of a class; `others` says whether all labels so far were words."""
+def _word(path: Path, line: int, cell: str) -> str:
+    """The name of a class."""
     word = cell.strip()
-    if not word or len(word) > NAME or not others:
-        got = "a word after numbers" if not others else shown(word)
+    if not word or len(word) > NAME:
         raise ValueError(
-            f"Labels of {_called(path)} must be all words or all numbers, got {got} on line {line}: repair that line."
+            f"Labels of {_called(path)} must be words or numbers, got {shown(word)} on line {line}: repair that line."
         )
     return word
 
@@ -173,7 +173,7 @@ def _label_columns(path: Path, label, header: list[str] | None, width: int) -> l
             found.append(_label_column(path, f"y{len(found)}", header, width))
     else:
         found = [_label_column(path, label, header, width)]
-    if len(found) >= width:
+    if len(found) >= width > 1:
         raise ValueError(f"{_called(path)} must have columns besides its labels, got {width} labels and no other.")
     return found
 

@@ -10,6 +10,7 @@ from reluflow.drive.descent import Machine as DescentDriver
 from reluflow.drive.exact import Machine as ExactDriver
 from reluflow.drive.loop import Driver
 from reluflow.drive.slow import Machine as SlowDriver
+from reluflow.drive.slow_tail import TailMachine
 from reluflow.drive.stepped import Machine as SteppedDriver
 from reluflow.engine.pack import Units
 from reluflow.methods import DecayLimit, Descent, Method, SteppedFlow
@@ -33,7 +34,7 @@ def driver_for(
     if isinstance(method, Descent):
         return DescentDriver(problem, method, int(end) if np.isfinite(end) else NEVER)
     if isinstance(method, DecayLimit):
-        return SlowDriver(problem, method, end, units)
+        return (TailMachine if problem.tailed else SlowDriver)(problem, method, end, units)
     if isinstance(method, SteppedFlow):
         return SteppedDriver(problem, method.rtol, end)
     if rest is None:

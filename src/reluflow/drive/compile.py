@@ -70,7 +70,7 @@ def compile_here(part: str) -> None:
     import numpy as np
 
     import reluflow as rf
-    from reluflow.drive import descent, exact, loop, threads
+    from reluflow.drive import descent, descent_outputs, exact, loop, threads
     from reluflow.engine import rare, windows
 
     small = rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2))
@@ -80,6 +80,10 @@ def compile_here(part: str) -> None:
     if part == "descent":
         ways: tuple[dict, ...] = ({}, {"fast_forward": False}, {"dtype": "float32"})
         for driver in (descent.Machine(small, rf.Descent(step=1e-2, **way), 100) for way in ways):
+            loop.run(driver, rf.Save(), rf.Limits(), None, loop.Stops())
+        several = rf.Problem(rf.Data(np.eye(2), np.eye(2)), rf.init.balanced(4, 2, outputs=2))
+        for way in ways[1:]:
+            driver = descent_outputs.Machine(several, rf.Descent(step=1e-2, **way), 100)
             loop.run(driver, rf.Save(), rf.Limits(), None, loop.Stops())
         return
     machine = exact.Machine(small, 1e-6, 1.0, regime="windows" if part in ("windows", "shares") else "coupled")

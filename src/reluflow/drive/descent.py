@@ -332,6 +332,14 @@ class Machine:
         self.run.iteration, self.run.fresh, self.run.mode = int(clock), 1, kd.STEPPING
         self.run.last_event = int(clock) - (int(resume) - 1)
 
+    def take_up(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
+        """Puts a checkpoint back at once, for a run that goes on from there."""
+        self._put_back(clock, resume, y, code)
+        self.run.next_checkpoint = self.run.iteration + self.run.stride
+        self.run.next_frame = int(np.searchsorted(self.room.saves, self.run.iteration, side="right"))
+        if not self.full:
+            self.draw()
+
     def bits(self, code: np.ndarray) -> np.ndarray:
         """Codes to values of s'."""
         return np.array([self.pk.slope, 1.0, np.nan, self.at_zero])[code]

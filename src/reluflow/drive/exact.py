@@ -15,6 +15,7 @@ from reluflow.drive.estimate import announce
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.drive.threads import PAUSE, PAYS, Team, threads_wanted
+from reluflow.drive.wake import note_free_to_leave
 from reluflow.engine import coupled, implicit, layout, rare, windows
 from reluflow.engine.pack import Coordinates, Units, pack, units_of
 from reluflow.engine.tracer import Window
@@ -157,6 +158,7 @@ class Machine:
         keep = np.r_[np.diff(tape.checkpoints()[0].clock) > 0.0, True]
         keep[0] = True
         tape.select(np.flatnonzero(keep))
+        note_free_to_leave(self, tape)
 
     def done(self) -> Done:
         steps, tried = int(self.run.n_steps), int(self.run.n_steps + self.run.n_rejected)

@@ -21,6 +21,7 @@ from reluflow.outcome import Outcome
 
 BURST_SECONDS = 0.04
 TELL_SECONDS = 0.1
+KEEP_SECONDS = 600.0  # between two writings of a long run to disk
 MOST = 1_000_000  # steps in one burst
 STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU") if hasattr(signal, name))
 
@@ -107,6 +108,25 @@ class Run(NamedTuple):
     costs: Costs
 
 
+class Start(NamedTuple):
+    """A state to go on from, as `Driver.restore` takes it."""
+
+    clock: float
+    resume: float
+    y: np.ndarray
+    code: np.ndarray
+
+
+class Extra(NamedTuple):
+    """What a run may be given beside its end."""
+
+    start: Start | None = None  # not t = 0: what was before is not recorded again
+    keep: Callable[[Run], None] | None = None  # told every KEEP_SECONDS what there is
+
+
+NOTHING = Extra()
+
+
 class Stops:
     """Requests to stop that came while a run was at work."""
 
@@ -139,14 +159,25 @@ def stops() -> Iterator[Stops]:
             signal.signal(number, handler)
 
 
-def run(driver: Driver, save: Save, limits: Limits, progress: Callable[[Progress], None] | None, stop: Stops) -> Run:
+def run(
+    driver: Driver,
+    save: Save,
+    limits: Limits,
+    progress: Callable[[Progress], None] | None,
+    stop: Stops,
+    extra: Extra = NOTHING,
+) -> Run:
     """Advances `driver` until it is over or a limit is met."""
-    began = told = _time.perf_counter()
+    began = told = kept = _time.perf_counter()
     tape = Tape(max(8, min(save.frames, as_bytes(save.memory) // driver.row_bytes)))
     outcome: Outcome | None = Outcome.INTERRUPTED
     try:
         budget = driver.first
-        outcome = driver.begin(tape, save, limits)
+        outcome = driver.begin(tape if extra.start is None else Tape(8), save, limits)
+        if extra.start is not None:
+            # `restore` may wait until a state is wanted; who goes on from one wants it now.
+            getattr(driver, "take_up", driver.restore)(*extra.start)
+            outcome = None
         while outcome is None:
             outcome = driver.advance(max(1, min(budget, limits.steps - driver.done().tried)), tape)
             now, done = _time.perf_counter(), driver.done()
@@ -155,6 +186,9 @@ def run(driver: Driver, save: Save, limits: Limits, progress: Callable[[Progress
             if outcome is None and progress is not None and now - told > TELL_SECONDS:
                 told = now
                 progress(Progress(*driver.progress(), done.steps, done.events, now - began))
+            if outcome is None and extra.keep is not None and now - kept > KEEP_SECONDS and tape.marks:
+                extra.keep(Run(driver, tape, Outcome.INTERRUPTED, now - began, driver.costs()))
+                kept = _time.perf_counter()
             budget = int(np.clip(BURST_SECONDS / max(now - began, 1e-9) * max(1, done.work), 1, MOST))
     except KeyboardInterrupt:
         outcome = Outcome.INTERRUPTED

@@ -15,12 +15,14 @@ A network that rests without fitting (residual g* != 0 on some data, all pulls 0
 labels. A neuron that meets the boundary of such a datum is held there if s g*_i < 0; if s g*_i > 0 it leaves at once,
 which the flow without decay follows to its next rest: in tau an instantaneous jump of the loss.
 
-Steps are of order 8 (scipy's DOP853); crossings and releases are looked for at `PLACES` places of each step and located
-on its dense output.
+Steps are of order 8 (scipy's DOP853). Their dense output is a polynomial of degree 7, so that a crossing, or a change
+of sign of b, is excluded by the coefficients in Bernstein form and located on it otherwise; releases, which are no
+polynomials, are looked for at `PLACES` places of each step.
 """
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +42,7 @@ from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
 PLACES = 16
+DEGREE = 7  # of the dense output
 SINGULAR = 1e-10  # singular values of J below this share of the largest count as 0
 GRAIN = 1e-11  # of |q|: a neuron this far across a boundary it has just left is still on it
 FITTED = 1e-6  # of the largest label: a residual below is none
@@ -51,6 +54,7 @@ class Motion(NamedTuple):
 
     rate: np.ndarray
     f: np.ndarray
+    nu: np.ndarray  # (n,)
     jump: np.ndarray  # (S,) F_k of nu
     base: np.ndarray  # (S,) B_k
     free: np.ndarray  # (m, r) pulls before held boundaries are taken out
@@ -58,13 +62,55 @@ class Motion(NamedTuple):
     rank: int
 
 
+class Linear(NamedTuple):
+    """The outputs, linear in the weights around a state."""
+
+    J: np.ndarray  # (n, weights) df/dtheta, what leaves held boundaries taken out
+    theta: np.ndarray
+    f: np.ndarray
+    bits: np.ndarray  # (m, n)
+    held: dict[int, np.ndarray]
+
+
 class Event(NamedTuple):
     """What happens first inside a step."""
 
     clock: float
-    neuron: int
+    neuron: int  # -1: something that `_others` found
     surface: int  # -1: the sign of b
     held: bool  # a release
+
+
+def _bernstein() -> tuple[np.ndarray, np.ndarray]:
+    """Places in [0, 1], and the matrix that turns values of a polynomial there into its Bernstein coefficients."""
+    at = 0.5 - 0.5 * np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+    k = np.arange(DEGREE + 1)
+    basis = np.array([comb(DEGREE, int(i)) for i in k]) * at[:, None] ** k * (1.0 - at[:, None]) ** (DEGREE - k)
+    return at, np.linalg.inv(basis)
+
+
+AT, TO_BERNSTEIN = _bernstein()
+
+
+def first_below(coefficients: np.ndarray, level: float) -> tuple[float, float] | None:
+    """(lo, hi) around the first place of [0, 1] where a polynomial in Bernstein form falls below `level`; None if it
+    stays above. An interval whose coefficients are all above is left out; another is halved, left half first."""
+    waiting = [(0.0, 1.0, coefficients)]
+    while waiting:
+        lo, hi, c = waiting.pop()
+        if np.min(c) >= level:
+            continue
+        falls = np.all(np.diff(c) <= 0.0) and c[-1] < level  # then it crosses once
+        if falls or hi - lo < 1e-12:
+            return (lo, hi) if c[-1] < level else None
+        left, right = [c[0]], [c[-1]]
+        while len(c) > 1:
+            c = 0.5 * (c[:-1] + c[1:])
+            left.append(c[0])
+            right.append(c[-1])
+        middle = 0.5 * (lo + hi)
+        waiting += [(middle, hi, np.array(right[::-1])), (lo, middle, np.array(left))]
+    return None
 
 
 class Machine:
@@ -115,9 +161,8 @@ class Machine:
         q, b, c, _ = parts(y, self.m)
         return np.sum((np.exp(2.0 * c) * b)[:, None] * self.bits() * (q @ self.x.T), axis=0)
 
-    def motion(self, y: np.ndarray) -> Motion:
-        """The velocity of (q, b, c, energy) with respect to tau."""
-        self.fields += 1
+    def linear(self, y: np.ndarray) -> Linear:
+        """df/dtheta at a state."""
         q, b, c, _ = parts(y, self.m)
         bits, held, ec = self.bits(), self._bases(), np.exp(c)
         u = q @ self.x.T
@@ -128,12 +173,14 @@ class Machine:
         J = rows.transpose(1, 0, 2).reshape(self.n, -1)
         if self.both:
             J, theta = np.hstack([J, (ec[:, None] * bits * u).T]), np.concatenate([theta, ec * b])
-        f = np.sum((ec * ec * b)[:, None] * bits * u, axis=0)
-        U, size, Vt = np.linalg.svd(J, full_matrices=False)
-        keep = size > SINGULAR * size[0]
-        U, size, Vt = U[:, keep], size[keep], Vt[keep]
-        back = 2.0 if self.both else 1.0
-        nu = U @ ((Vt @ theta) / size + back * (U.T @ (self.target - f)) / size**2)
+        return Linear(J, theta, np.sum((ec * ec * b)[:, None] * bits * u, axis=0), bits, held)
+
+    def motion(self, y: np.ndarray) -> Motion:
+        """The velocity of (q, b, c, energy) with respect to tau."""
+        self.fields += 1
+        q, b, c, _ = parts(y, self.m)
+        J, theta, f, bits, held = self.linear(y)
+        nu, rank = self._multipliers(J, theta, f)
         jump = np.bincount(self.pk.surf, np.abs(self.pk.alpha) * nu, self.big)
         below = np.where(self.pk.alpha < 0, (1.0 + self.pk.slope) * self.pk.alpha * nu, 0.0)
         base = np.bincount(self.pk.surf, below, self.big)
@@ -147,12 +194,20 @@ class Machine:
         if self.both:
             dq[:] = b[:, None] * (pull - h[:, None] * q)
             db[:], dc[:] = h * (1.0 - b) * (1.0 + b), b * h - 1.0
-            moved = ec**2 * (b**2 * np.sum(pull**2, axis=1) + h**2 - 4.0 * b * h + 2.0)
+            moved = np.exp(2.0 * c) * (b**2 * np.sum(pull**2, axis=1) + h**2 - 4.0 * b * h + 2.0)
         else:
             dq[:] = b[:, None] * pull - q
             moved = np.sum(dq**2, axis=1)
         rate[-1] = np.sum(moved)
-        return Motion(rate, f, jump, base, free, pull, int(np.sum(keep)))
+        return Motion(rate, f, nu, jump, base, free, pull, rank)
+
+    def _multipliers(self, J: np.ndarray, theta: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, int]:
+        """nu, with what brings outputs back to their targets, and the rank of J."""
+        U, size, Vt = np.linalg.svd(J, full_matrices=False)
+        keep = size > SINGULAR * size[0]
+        U, size, Vt = U[:, keep], size[keep], Vt[keep]
+        back = 2.0 if self.both else 1.0
+        return U @ ((Vt @ theta) / size + back * (U.T @ (self.target - f)) / size**2), int(np.sum(keep))
 
     def settle(self, y: np.ndarray) -> np.ndarray:
         """Back on held boundaries and on |q|^2 + b^2 = 2."""
@@ -296,6 +351,7 @@ class Machine:
         return self._happen(event)
 
     def _happen(self, event: Event) -> Outcome | None:
+        """Resolves an event at the present instant."""
         j, k = event.neuron, event.surface
         q, b, _, _ = parts(self.y, self.m)
         if k < 0:
@@ -333,38 +389,60 @@ class Machine:
 
     def _first(self, inside, t0: float, t1: float) -> Event | None:
         """The first crossing, change of sign or release in (t0, t1]."""
+        found = self._crossings(inside, t0, t1)
+        until = min((event.clock for event in found), default=t1)
+        before = t0
+        for t in (t0 + (t1 - t0) * np.arange(1, PLACES + 1) / PLACES).tolist():
+            if before >= until:
+                break
+            t = min(t, until)
+            later = self._released(inside, before, t) if np.any(self.kind == SLID) else []
+            later += self._others(inside, before, t)
+            if later:
+                found += later
+                break
+            before = t
+        return min(found, key=lambda event: event.clock, default=None)
+
+    def _others(self, inside, before: float, t: float) -> list[Event]:
+        """What else may happen in (before, t]."""
+        return []
+
+    def _crossings(self, inside, t0: float, t1: float) -> list[Event]:
+        """The first crossing of each surface and the first change of sign of each b in (t0, t1]."""
         from scipy.optimize import brentq
 
-        times = t0 + (t1 - t0) * np.arange(1, PLACES + 1) / PLACES
-        times[-1] = t1
+        states = [np.array(inside(t0 + (t1 - t0) * x)) for x in AT]
+        q = np.array([parts(y, self.m)[0] for y in states])
+        b = np.array([parts(y, self.m)[1] for y in states])
         side = np.where(self.kind == ON, 1.0, np.where(self.kind == OFF, -1.0, 0.0))
         if self.pk.slope == 1.0:
             side[:] = 0.0
-        watch_b = ~self.balanced if self.both else np.zeros(self.m, bool)
         sign = np.where(parts(self.y, self.m)[1] >= 0.0, 1.0, -1.0)
-        held = bool(np.any(self.kind == SLID))
-        before = t0
-        for t in times:
-            y = np.array(inside(t))
-            q, b, _, _ = parts(y, self.m)
-            norm = np.linalg.norm(q, axis=1)[:, None]
-            over = side * (q @ self.pk.e.T) < np.where(self.fresh, -GRAIN * norm, 0.0)
-            found: list[Event] = []
-            for j, k in np.argwhere(over).tolist():
-                height = lambda s, j=j, k=k: side[j, k] * float(parts(np.array(inside(s)), self.m)[0][j] @ self.pk.e[k])
-                low = height(before)
-                at = float(brentq(height, before, t, xtol=1e-15)) if low > 0.0 else before
-                found.append(Event(at, j, k, False))
-            for j in np.flatnonzero(watch_b & (sign * b < 0.0)).tolist():
-                weight = lambda s, j=j: float(sign[j] * parts(np.array(inside(s)), self.m)[1][j])
-                at = float(brentq(weight, before, t, xtol=1e-15)) if weight(before) > 0.0 else before
-                found.append(Event(at, j, -1, False))
-            if held:
-                found += self._released(inside, before, float(t))
-            if found:
-                return min(found, key=lambda event: event.clock)
-            before = float(t)
-        return None
+        if not self.both:
+            sign[:] = 0.0
+        sign[self.balanced] = 0.0
+        norm = np.linalg.norm(q[0], axis=1)[:, None]
+        u = np.tensordot(TO_BERNSTEIN, side * (q @ self.pk.e.T), 1)
+        s = np.tensordot(TO_BERNSTEIN, sign * b, 1)
+        level = np.where(self.fresh, -GRAIN * norm, 0.0)
+        found = []
+        suspects = [(u[:, j, k], level[j, k], j, k) for j, k in np.argwhere(np.any(u < level, axis=0)).tolist()]
+        suspects += [(s[:, j], 0.0, j, -1) for j in np.flatnonzero(np.any(s < 0.0, axis=0)).tolist()]
+        for coefficients, low, j, k in suspects:
+            bracket = first_below(coefficients, low)
+            if bracket is None:
+                continue
+            lo, hi = (t0 + (t1 - t0) * x for x in bracket)
+
+            def height(t: float, j: int = j, k: int = k) -> float:
+                q, b, _, _ = parts(np.array(inside(t)), self.m)
+                return float(sign[j] * b[j] if k < 0 else side[j, k] * (q[j] @ self.pk.e[k]))
+
+            above, below = height(lo), height(hi)
+            at = float(brentq(height, lo, hi, xtol=1e-15)) if above > 0.0 > below else lo if above <= 0.0 else hi
+            found.append(Event(at, j, k, False))
+        return found
 
     def _released(self, inside, before: float, t: float) -> list[Event]:
         from scipy.optimize import brentq
@@ -407,9 +485,13 @@ class Machine:
                                  self.problem.activation, self.problem.train))  # fmt: skip
 
     def _fit(self, problem: Problem) -> Outcome | None:
-        """Follows the flow of `problem` to rest, and takes its state and activation pattern over."""
+        """Follows the flow of `problem` to rest, and goes on from there."""
+        return self._follow(problem, np.inf) or self._set_out()
+
+    def _follow(self, problem: Problem, end: float) -> Outcome | None:
+        """Follows the flow until its clock reads `end`, and takes its state and activation pattern over."""
         rtol = min(self.method.rtol, 1e-8)
-        exact = Exact(problem, rtol, np.inf, rest=1e-2 * rtol, units=self.units)
+        exact = Exact(problem, rtol, end, rest=1e-2 * rtol, units=self.units)
         self.flows += 1
         with stops() as stop:
             run = run_loop(exact, Save(frames=2), Limits(), None, stop)
@@ -422,8 +504,7 @@ class Machine:
         self.kind = np.where(kind == ON, ON, np.where(kind == OFF, OFF, SLID))
         self.kind[exact.st.dead == 1] = OFF
         self.fresh = np.ones_like(self.fresh)
-        self._aim()
-        return self._set_out()
+        return None
 
     def _aim(self) -> None:
         """What is to be kept: labels where they are fitted, the present outputs elsewhere; the residuals left."""
@@ -435,6 +516,7 @@ class Machine:
 
     def _set_out(self) -> Outcome | None:
         """Held boundaries at the start are decided by the slow motion."""
+        self._aim()
         self.y = self.settle(self.y)
         return self.release()
 

@@ -160,7 +160,30 @@ def reduced_basis(e: np.ndarray, gram: np.ndarray) -> np.ndarray:
         return e
     _, sv, vt = np.linalg.svd(e, full_matrices=False)
     rank = int(np.sum(sv > sv[0] * max(e.shape) * EPS))
-    return np.eye(d) if rank == d else vt[:rank]
+    if rank == d:
+        return np.eye(d)
+    return orthonormal(e) if rank == s and affordable(e) else vt[:rank]
+
+
+def affordable(e: np.ndarray) -> bool:
+    """Whether products of these rows can be made in a fixed order: a library's depend on its threads."""
+    return e.size * len(e) < 3e8
+
+
+def inner_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """<a_i, b_j>, in a fixed order where that is affordable."""
+    return np.einsum("ik,jk->ij", a, b) if a.size * len(b) < 3e8 else a @ b.T
+
+
+def orthonormal(e: np.ndarray) -> np.ndarray:
+    """Orthonormal rows with the span of the independent rows of `e`: each is freed of those before it, twice."""
+    found = np.array(e)
+    for k in range(len(e)):
+        before, row = found[:k], found[k]
+        for _ in range(2):
+            row -= np.einsum("i,ij->j", np.einsum("ij,j->i", before, row), before)
+        row /= np.sqrt(np.einsum("j,j->", row, row))
+    return found
 
 
 def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
@@ -177,8 +200,7 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
     surf = np.searchsorted(heads, owner)
     alpha = sign * norms * (top[kept] / units.x0)
     e = unit[heads]
-    # In a fixed order where that is affordable: a library's product depends on its threads.
-    gram = np.einsum("ik,jk->ij", e, e) if e.size * len(e) < 3e8 else e @ e.T
+    gram = inner_products(e, e)
     gram[np.abs(gram) < ROUNDING] = 0.0
     np.fill_diagonal(gram, 1.0)
     basis = reduced_basis(e, gram) if len(kept) else np.zeros((0, x.shape[1]))
@@ -187,7 +209,7 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
     elif basis.shape[0] == x.shape[1]:
         reduced = e
     else:
-        reduced = e @ basis.T
+        reduced = inner_products(e, basis)
     start, perp = initial_state(problem, basis)
     start = start.scaled(units)
     r = start.q.shape[1]
@@ -259,9 +281,9 @@ def in_basis(w: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray |
     d = w.shape[1]
     if basis.shape[0] == d and np.array_equal(basis, np.eye(d)):
         return np.array(w), None
-    inside = w @ basis.T
+    inside = inner_products(w, basis)
     if basis.shape[0] == d:
         return inside, None
-    rest = w - inside @ basis
+    rest = w - inner_products(inside, basis.T)
     size = np.linalg.norm(rest, axis=1)
     return np.hstack([inside, size[:, None]]), rest / np.where(size > 0, size, 1.0)[:, None]

@@ -34,9 +34,11 @@ def show(sol, *, height: int = 900, checks: bool | None = None) -> Shown:
     The page also shows the minimum norm and the verdict of every `rf.check` about such a run, which takes a few
     seconds; `checks=False` leaves them out, as is done for runs larger than the explorer takes unless `checks=True`.
     """
+    from reluflow._checks import one_output
     from reluflow.explorer import encoding
     from reluflow.explorer.frames import picture
 
+    one_output(sol.problem, "`rf.show`", "draw the run with `sol.plot()`")
     header, arrays = picture(sol)
     header |= {"key": "notebook", **found(sol, fits(sol) if checks is None else checks)}
     return Shown(page(encoding.encode(header, arrays)), height)

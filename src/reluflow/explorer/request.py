@@ -79,6 +79,10 @@ def experiment(tables: Any, *, draft: bool = False):
         # An end time that is still to be found must not count as forgotten.
         found = Experiment.from_dict({**tables, "solve": asked or {"t1": 1e9}})
         data = found.data
+        if data.outputs > 1 or found["problem.loss"] == "softmax":
+            raise Refused(
+                "The explorer shows networks with one output, got several: draw the run with `rf.solve(...).plot()`."
+            )
         _sizes(data.n, data.d, found["init.width"])
         if max(np.max(np.abs(data.y)), np.max(np.abs(data.x))) > LABELS:
             raise Refused(f"Data must not exceed {LABELS:g} here.")

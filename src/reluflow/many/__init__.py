@@ -4,6 +4,6 @@ Needs numpy, scipy, numba and jax alone.
 """
 
 from reluflow.many._many import Many, solve_many
-from reluflow.many._mnist import mnist_protocol, p1_problem
+from reluflow.many._mnist import mnist_protocol, p1_problem, p2_problem
 
-__all__ = ["Many", "mnist_protocol", "p1_problem", "solve_many"]
+__all__ = ["Many", "mnist_protocol", "p1_problem", "p2_problem", "solve_many"]

@@ -110,6 +110,14 @@ def p1_problem(train: Data, m: int, std: float, seed: int, slope: float = 0.0) -
     return Problem(train, init, loss="logistic", activation=LeakyReLU(slope, at_zero=1.0), train="first")
 
 
+def p2_problem(train: Data, m: int, std: float, seed: int, slope: float = 0.0) -> Problem:
+    """Protocol P2 as a Problem for `rf.solve` and `rf.solve_many`: ten outputs, both layers trained, softmax."""
+    rng = np.random.default_rng(seed)
+    w, a = rng.normal(size=(m, train.d)), rng.normal(size=(m, CLASSES))
+    init = Params(w, a, log_scale=float(np.log(std)))
+    return Problem(train, init, loss="softmax", activation=LeakyReLU(slope, at_zero=1.0))
+
+
 def _p1(train, m, pairs, slope, methods, device) -> Runner:
     problems = [p1_problem(train, m, std, seed, slope) for std, seed in pairs]
     return _runner(_rule(problems[0], methods[0]), problems, methods, device, True)
@@ -117,10 +125,8 @@ def _p1(train, m, pairs, slope, methods, device) -> Runner:
 
 def _p2(train, m, pairs, slope, methods, device) -> Runner:
     rule = Rule(SOFTMAX, float(slope), 1.0, True, False, train.n, min(methods[0].batch, train.n))
-    q, b = np.empty((len(pairs), m, train.d)), np.empty((len(pairs), m, CLASSES))
-    for k, (_, seed) in enumerate(pairs):
-        rng = np.random.default_rng(seed)
-        q[k], b[k] = rng.normal(size=(m, train.d)), rng.normal(size=(m, CLASSES))
+    starts = [p2_problem(train, m, std, seed, slope).init for std, seed in pairs]
+    q, b = np.stack([s.w for s in starts]), np.stack([s.a for s in starts])
     c = np.repeat(np.log([std for std, _ in pairs])[:, None], m, axis=1)
     step, seeds = np.array([v.step for v in methods]), [v.seed for v in methods]
     return Runner(rule, train.x, train.y.astype(np.int32), q, b, c, step, seeds, methods[0].dtype, device)

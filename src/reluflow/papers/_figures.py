@@ -2,8 +2,9 @@
 
 A figure's file has SETTINGS = {"quick": {...}, "full": {...}} (keyword arguments of `compute` for each size),
 `compute(**settings)` -> numbers as an xarray.Dataset, `facts(ds)` -> Claims, `draw(ds)` -> a matplotlib Figure from the
-numbers alone, `caption(ds)` -> text; it may have `animate(ds)` and REQUIRES = ("mnist",). Nothing else is edited to
-add one. Figures of no paper are in `papers/extra`, under names that say what they show. A file is a figure when its
+numbers alone, `caption(ds)` -> text; it may have `animate(ds)`, REQUIRES = ("mnist",) and STATED = {"paper": (...),
+"handbook": (...)}, the facts that these state (by how their texts begin; all others are ours). Nothing else is edited
+to add one. Figures of no paper are in `papers/extra`, under names that say what they show. A file is a figure when its
 module defines `compute` and `draw`; it is parsed and not run, so that listing imports nothing.
 
 A figure's `compute` calls `solve` of this file (`reluflow.papers.solve` for packages of others) rather than `rf.solve`:
@@ -192,6 +193,15 @@ class Figure:
 
     def facts(self, ds) -> list:
         return list(self.module.facts(ds))
+
+    def source(self, text: str) -> str:
+        """Who states a fact: "paper", "handbook" (its simulations and corrections), or nobody but us ("").
+
+        `STATED` of the figure's file has for each source how the texts begin; of two that fit the longer one counts.
+        """
+        stated: dict[str, tuple[str, ...]] = getattr(self.module, "STATED", {})
+        fits = [(len(start), source) for source, starts in stated.items() for start in starts if text.startswith(start)]
+        return max(fits)[1] if fits else ""
 
     def draw(self, ds):
         """A matplotlib Figure; what is smaller than in the paper is said on it (`ds.attrs["note"]`)."""

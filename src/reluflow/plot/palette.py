@@ -22,7 +22,7 @@ def sign_colours(sign) -> np.ndarray:
 
 
 # One colour a class, told apart with common colour-vision deficiencies: neighbours differ in lightness as well.
-CLASSES = (MINUS, PLUS, THEORY, "#2a9d8f", "#7a5195", "#f28e2b", "#5c6b7a", "#b5c334", "#8d5a3b", "#e377c2")
+CLASSES = (MINUS, PLUS, "#2a9d8f", "#7a5195", "#f28e2b", "#5c6b7a", "#b5c334", "#8d5a3b", "#e377c2", "#9bb8d3")
 
 
 def class_colours(classes) -> np.ndarray:

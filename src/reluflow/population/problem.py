@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reluflow._checks import as_finite, by_name, number, one_of
+from reluflow._checks import as_finite, by_name, number, one_of, one_output
 from reluflow.init import Params
 from reluflow.single.law import Gaussian, Law, Radial, Sphere
 
@@ -37,6 +37,7 @@ class Problem:
                     f"`{name}` must be an rf.Params, got {type(value).__name__}: write `rf.Params(w, a)` with one row "
                     "of w for each neuron."
                 )
+            one_output(value, f"`{name}` of a population problem")
         if self.teacher.dim != self.init.dim:
             raise ValueError(
                 f"`teacher` and `init` must have one dimension, got {self.teacher.dim} and {self.init.dim}: "

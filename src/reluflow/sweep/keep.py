@@ -204,7 +204,7 @@ def _final(rest: str):
     if rest not in FINAL:
         return None
     if rest == "outputs":
-        return lambda run: (("datum",), _last(run.sol)[0])
+        return lambda run: (("datum", "output")[: _last(run.sol)[0].ndim], _last(run.sol)[0])
     of = {
         "log_loss": lambda sol: _last(sol)[1],
         "log_t": lambda sol: sol.log_t_end,
@@ -226,9 +226,14 @@ def _log_squares(params) -> float:
     with np.errstate(divide="ignore"):
         return float(
             np.logaddexp.reduce(
-                np.r_[2 * log_w + np.log(np.sum(params.w**2, axis=1)), 2 * (log_a + np.log(np.abs(params.a)))]
+                np.r_[2 * log_w + np.log(np.sum(params.w**2, axis=1)), 2 * (log_a + np.log(_lengths(params.a)))]
             )
         )
+
+
+def _lengths(a: np.ndarray) -> np.ndarray:
+    """|a_j|."""
+    return np.abs(a) if a.ndim == 1 else np.linalg.norm(a, axis=1)
 
 
 def _log_moved(sol) -> float:
@@ -237,7 +242,7 @@ def _log_moved(sol) -> float:
 
     def theta(p):
         log_w, log_a = p.log_scales
-        return np.r_[(p.w * np.exp(log_w - top)[:, None]).ravel(), p.a * np.exp(log_a - top)]
+        return np.r_[(p.w * np.exp(log_w - top)[:, None]).ravel(), (p.a.T * np.exp(log_a - top)).ravel()]
 
     with np.errstate(divide="ignore"):
         return float(top + np.log(np.linalg.norm(theta(end) - theta(start))) - 0.5 * _log_squares(start))
@@ -281,8 +286,9 @@ def _time(rest: str):
 
 def _aligned(sol) -> float:
     """log of the time of the last event before outputs matter; NaN where no event comes before."""
-    small = 0.01 * float(np.max(np.abs(sol.problem.data.y)))
-    before = sol.log_t[np.max(np.abs(sol.outputs), axis=1) <= small]
+    small = 0.01 * float(np.max(np.abs(sol.problem.targets)))
+    outputs = sol.outputs.reshape(len(sol.log_t), -1)
+    before = sol.log_t[np.max(np.abs(outputs), axis=1) <= small]
     log_t = sol.events.log_t
     seen = log_t[(log_t <= before[-1]) & (log_t > -np.inf)] if len(before) else log_t[:0]
     return float(seen[-1]) if len(seen) else np.nan
@@ -421,4 +427,4 @@ def _trajectory(run: Run, name: str) -> Value:
         found = np.exp(found) if name == "loss" else found
     full = np.full((len(at), *found.shape[1:]), np.nan)
     full[within] = found
-    return ("frame", *TRAJECTORIES[name]), full
+    return ("frame", *TRAJECTORIES[name], "output")[: full.ndim], full

@@ -46,8 +46,8 @@ class Probe:
     factor by which the loop's gradient at its first step exceeds that of `loss` (2 for torch.nn.MSELoss, because
     "square" is (1/2)(f - y)^2, and 2/k with k outputs; 1 for torch.nn.CrossEntropyLoss, which is "softmax"); else 1.
     `loss` and `reduction` follow this library's conventions; labels 0 and 1 count as -1 and +1 for the losses of
-    classifiers with one output. The `weight_decay` of a plain SGD becomes the problem's `decay`. `probe.notes` says what
-    does not fit: another loss, mini-batches.
+    classifiers with one output. The `weight_decay` of a plain SGD becomes the problem's `decay`. `probe.notes` says
+    what does not fit: another loss, mini-batches.
     """
 
     def __init__(

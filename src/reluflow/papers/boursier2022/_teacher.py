@@ -90,7 +90,8 @@ def polar(ax, angle, norm, sign, top: float, size: float = 9.0):
     """One moment: angle and norm, with a hole in the middle where norm is 0."""
     from reluflow.plot import look
 
-    marks = ax.scatter(angle, norm, c=look.sign_colours(sign), s=size, alpha=0.65, lw=0, zorder=3)
+    colours = np.where(np.asarray(sign) > 0, look.PURPLE, look.PLUS)  # the paper's: purple s = +1, red s = -1
+    marks = ax.scatter(angle, norm, c=colours, s=size, alpha=0.65, lw=0, zorder=3)
     ax.set_rlim(0.0, top)
     ax.set_rorigin(-0.35 * top)
     ax.set_yticks([0.0, top / 2, top], [])

@@ -18,7 +18,7 @@ import numpy as np
 from reluflow.claim import Claim
 from reluflow.observe._witness import Witness
 from reluflow.papers._unfinished import ends_before
-from reluflow.papers.boursier2022._constants import Class, Constants
+from reluflow.papers.boursier2022._constants import EPS, Class, Constants
 
 BETWEEN = 65
 CUTS, ROUNDS = 65, 6  # a stopping time is located to 64^-6 of a step
@@ -225,7 +225,15 @@ def track(sol, epsilon: float | None = None) -> Track:
 def small(
     text: str, log_measured, log_bound: float, tol: float = 0.0, *, relation="<=", at=None, note="", missing=""
 ) -> Claim:
-    """measured <= bound in logarithms; an absolute error `tol` of the measured becomes log(1 + tol/bound) of slack."""
+    """measured <= bound in logarithms; an absolute error `tol` of the measured becomes log(1 + tol/bound) of slack.
+
+    Where the bound is below `tol`, what is measured as less than a rounding counts as one: a difference that is 0 by
+    chance is no evidence for a bound of e^-100.
+    """
+    if tol > 0 and log_bound < np.log(tol):
+        log_measured = max(float(log_measured), float(np.log(min(EPS, tol))))
+    if tol == 0 and np.isneginf(log_measured):
+        note = note or "there is none"  # a largest of no neurons
     slack = float(np.logaddexp(log_bound, np.log(tol)) - log_bound) if tol > 0 else 0.0
     more = dict(log=True, at=at, note=note, missing=missing)
     return Claim(text, float(log_measured), relation, float(log_bound), slack=slack, **more)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
+from reluflow.papers._chance import counted
 from reluflow.papers.boursier2022._constants import Constants, data_hypotheses
 
 needs = "problem"
@@ -21,7 +22,7 @@ def probability(n_plus: int, n_minus: int, m: int) -> float:
 def check(problem, samples: int = 4000, seed: int = 0) -> Report:
     r"""Claims: $S_{+,1}$, $S_{-,1}$ non-empty; P(A3) as above, at most $m\,2^{-\max(n_+,n_-)-1}$: m exponential in n.
 
-    `samples` draws of width m are counted. Slack of the count: five standard deviations, sqrt(P(1-P)/samples), so that
+    `samples` draws of width m are counted. Slack of the count: its exact confidence interval at a level such that
     one seed in 1.7 million fails by chance.
     """
     const = Constants(problem)
@@ -35,7 +36,6 @@ def check(problem, samples: int = 4000, seed: int = 0) -> Report:
         met += bool(
             np.any(s & np.all(u[:, const.plus.members], 1)) and np.any(~s & np.all(u[:, const.minus.members], 1))
         )
-    sigma = np.sqrt(max(p * (1 - p), 1.0 / samples) / samples)
     most = const.m * 2.0 ** (-max(n_plus, n_minus) - 1)
     return Report(
         name="boursier2022.assumption3",
@@ -43,7 +43,7 @@ def check(problem, samples: int = 4000, seed: int = 0) -> Report:
         claims=[
             Claim("neurons in S_{+,1}", len(const.S_plus), ">=", 1),
             Claim("neurons in S_{-,1}", len(const.S_minus), ">=", 1),
-            Claim("P(A3): share of draws against the formula", met / samples, "=", p, slack=5 * sigma),
+            counted("P(A3): share of draws against the formula", met, samples, "=", p, level=1 - 6e-7),
             Claim("P(A3) <= m 2^{-max(n+, n-) - 1}", p, "<=", min(most, 1.0)),
         ],
         constants={"P(A3)": p, "n+": n_plus, "n-": n_minus, "m": const.m},

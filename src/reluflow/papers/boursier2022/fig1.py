@@ -13,6 +13,15 @@ SETTINGS = {
     "full": dict(log10_scale=-60.0, width=60, seed=0),
 }
 PHASES = ("early alignment", "fitting y > 0", "saddle", "fitting y < 0", "convergence")
+STATED = {
+    "paper": (
+        "alignment is over",
+        "positive labels fitted",
+        "at the saddle",
+        "negative labels fitted",
+        "at the end",
+    ),
+}
 
 
 def compute(*, log10_scale, width, seed):

@@ -13,6 +13,13 @@ SETTINGS = {
     "full": dict(way="descent", **SIZES, panels=PANELS),
 }
 SEEN = ("start", "aligned, norms 0", "one cluster grown", "both")
+STATED = {
+    "paper": (
+        "at 40000",
+        "at 80000",
+        "the plane holds most",
+    ),
+}
 
 
 def compute(*, way, n, d, width, scale, torch_seed, seed, last, panels):
@@ -106,7 +113,8 @@ def animate(ds):
 def caption(ds) -> str:
     how = "the exact flow" if ds.attrs["way"] == "flow" else "descent as the authors ran it, step 1e-3 on 2L"
     return f"""{ds.sizes["neuron"]} neurons in R^150, seen in the plane of the two leading right singular vectors of the
-    final W: angle and norm of each projection, the inner circle being norm 0; red s = +1, blue s = -1. All turn before
+    final W: angle and norm of each projection, the inner circle being norm 0; purple s = +1, red s = -1, as in
+    the paper. All turn before
     any grows (b), then the neurons of one sign grow to a cluster (c), then the others (d). By {how}; the data are those
     of {ds.attrs["drawn"]}; the student's initial weights are ours. The singular vectors are uncentred, as in the
     authors' code."""

@@ -12,6 +12,19 @@ SETTINGS = {
     "quick": dict(way="flow", **SIZES),
     "full": dict(way="descent", **SIZES),
 }
+STATED = {
+    "paper": (
+        "saddle: slowest",
+        "two components explain",
+        "saddle near 75000",
+    ),
+    "handbook": (
+        "2L at the start, torch",
+        "2L at 70000",
+        "two components explain, torch",
+        "2L at 200000",
+    ),
+}
 
 
 def compute(*, way, n, d, width, scale, torch_seed, seed, last):

@@ -27,7 +27,7 @@ def check(sol, epsilon=None) -> Report:
     track = run_of(sol, epsilon)
     const, e, plus = track.const, track.const.epsilon, track.const.plus
     t, fired = track.t_2
-    claims = [_fitting.end_in_time(track, t, 1 + 3 * e, plus, "(i) t_2, (1 + 3 eps) ell / |D+|")]
+    claims = [_fitting.end_in_time(track, t, 1 + 3 * e, plus, e / 5, "(i) t_2, (1 + 3 eps) ell / |D+|")]
     if np.isfinite(t):
         past, phase = track.during(0.0, t), track.during(const.t_plus, t)
         rest = np.setdiff1d(np.arange(const.m), const.S_plus)
@@ -63,7 +63,7 @@ def check(sol, epsilon=None) -> Report:
             Claim("t_2 - t_u, eps ell / (5 |D+|)", t - t_u, "<=", e * const.ell / (5 * plus.size)),
         ]
     else:
-        claims += _fitting.nowhere(track, t, claims[0].bound, "(ii)", "(iii)", "rates", "t_u", "t_2 - t_u")
+        claims += _fitting.nowhere(track, t, claims[0].bound, e / 5, "(ii)", "(iii)", "rates", "t_u", "t_2 - t_u")
     return Report(
         name="boursier2022.lemma10",
         hypotheses=[

@@ -28,7 +28,7 @@ def check(sol, epsilon=None) -> Report:
     const, e, minus = track.const, track.const.epsilon, track.const.minus
     t_2, (t, fired) = track.t_2_known, track.t_3
     enough = max(57 * 29 * np.log(6 * minus.u) / e, 0.0)
-    claims = [_fitting.end_in_time(track, t, 1 + 3 * const.r * e, minus, "(i) t_3, (1 + 3 r eps) ell / |D-|")]
+    claims = [_fitting.end_in_time(track, t, 1 + 3 * const.r * e, minus, e / 29, "(i) t_3, (1 + 3 r eps) ell / |D-|")]
     if np.isfinite(t) and np.isfinite(t_2):
         past, phase, after = track.during(0.0, t), track.during(const.t_minus, t), track.during(t_2, t)
         rho, at_rho = worst(track.largest(past, const.others), past.t)
@@ -66,7 +66,7 @@ def check(sol, epsilon=None) -> Report:
         ]
     else:
         texts = ("(ii)", "(iii)", "(iv)", "t_3 - tau", "t_u", "t_3 - t_u")
-        claims += _fitting.nowhere(track, t, claims[0].bound, *texts)
+        claims += _fitting.nowhere(track, t, claims[0].bound, e / 29, *texts)
     return Report(
         name="boursier2022.lemma11",
         hypotheses=[

@@ -27,7 +27,7 @@ def check(sol, form="corrected", epsilon=None) -> Report:
     track = run_of(sol, epsilon)
     const, e, plus = track.const, track.const.epsilon, track.const.plus
     t, fired = track.t_2
-    claims = [_fitting.end_in_time(track, t, 1 + 3 * e, plus, "t_2, (1 + 3 eps) ell / |D+|")]
+    claims = [_fitting.end_in_time(track, t, 1 + 3 * e, plus, e / 5, "t_2, (1 + 3 eps) ell / |D+|")]
     if np.isfinite(t):
         state = track.at(t)
         rest = np.setdiff1d(np.arange(const.m), const.S_plus)
@@ -39,7 +39,7 @@ def check(sol, form="corrected", epsilon=None) -> Report:
             _loss(track, state, rest, 1.0 if form == "printed" else 2.0),
         ]
     else:
-        claims += _fitting.nowhere(track, t, claims[0].bound, "(i)", "(ii)", "(iii)", "loss")
+        claims += _fitting.nowhere(track, t, claims[0].bound, e / 5, "(i)", "(ii)", "(iii)", "loss")
     return Report(
         name="boursier2022.lemma3",
         hypotheses=[

@@ -24,7 +24,7 @@ def check(sol, epsilon=None) -> Report:
     track = run_of(sol, epsilon)
     const, e, minus = track.const, track.const.epsilon, track.const.minus
     t, fired = track.t_3
-    claims = [_fitting.end_in_time(track, t, 1 + 3 * const.r * e, minus, "t_3, (1 + 3 r eps) ell / |D-|")]
+    claims = [_fitting.end_in_time(track, t, 1 + 3 * const.r * e, minus, e / 29, "t_3, (1 + 3 r eps) ell / |D-|")]
     if np.isfinite(t) and np.isfinite(track.t_2_known):
         state = track.at(t)
         w2, w3 = (np.exp(s.rho[0])[:, None] * s.W[0] for s in (track.at(track.t_2_known), state))
@@ -39,7 +39,7 @@ def check(sol, epsilon=None) -> Report:
             small("(iv) largest other |w_j|, 3 c lambda^eps", track.largest(state, const.others)[0], bound),
         ]
     else:
-        claims += _fitting.nowhere(track, t, claims[0].bound, "(i)", "(ii)", "(iii)", "(iv)")
+        claims += _fitting.nowhere(track, t, claims[0].bound, e / 29, "(i)", "(ii)", "(iii)", "(iv)")
     return Report(
         name="boursier2022.lemma4",
         hypotheses=[

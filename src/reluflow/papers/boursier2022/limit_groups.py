@@ -21,7 +21,8 @@ def check(sol, form="corrected") -> Report:
     Printed: with few neurons "the training loss should still converge to 0", which needs every label covered. Limits in
     lambda: slack of losses, norms and times is 100 rtol, and the squared norm that the vanishing neurons still have;
     for times also what the next group has fitted by then. Hypotheses: a balanced start, ReLU, lambda < 1, one norm,
-    and saddles that are left one after another, three times the width of a fit apart.
+    and saddles that are left one after another, three times the width of a fit apart (a number of ours: e^-3 of the
+    one fit is left when the next begins).
     """
     track = run_of(sol)
     const: Constants = track.const

@@ -20,9 +20,10 @@ def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol:
 
     Rows are tilted towards each other by random signs so that all cosines are $\pm\delta$ (to first order). With
     $\delta = \lambda$ (to the power `order`) the final network must tend to the orthogonal one as lambda falls: the
-    slope of $\log|\theta_\delta - \theta_0|$ in log lambda is positive. With `delta` fixed it does not: the slope is 0,
-    within 0.2, as lambda goes on falling; and neurons switch on or slide along surfaces, which Lemma 6 excludes. Scales
-    lambda and $\lambda^{3/2}$; cosines below 1e-15 cannot be written, so lambda must be above 1e-10. Both are limits.
+    slope of $\log|\theta_\delta - \theta_0|$ in log lambda is positive, and 1 to first order; at least 1/2 is asked.
+    With `delta` fixed it does not: the slope is 0, within 0.2, as lambda goes on falling (both numbers are ours); and
+    neurons switch on or slide along surfaces, which Lemma 6 excludes. Scales lambda and $\lambda^{3/2}$; cosines below
+    1e-15 cannot be written, so lambda must be above 1e-10. Both are limits.
     """
     const = Constants(problem)
     ells = [const.ell, 1.5 * const.ell]
@@ -34,7 +35,7 @@ def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol:
             end, switches = _end(problem, tilted(problem.data, size, seed), ell, rtol)
             moved[name].append(float(np.linalg.norm(end - plain)))
     notes = {
-        k: ", ".join(f"{d:.3g} at 1e-{e / np.log(10):.3g}" for d, e in zip(v, ells, strict=True))
+        k: ", ".join(f"{d:.3g} at 1e-{e / np.log(10):.0f}" for d, e in zip(v, ells, strict=True))
         for k, v in moved.items()
     }
     return Report(

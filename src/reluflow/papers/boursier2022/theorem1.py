@@ -43,8 +43,8 @@ def check(sol, deeper: tuple[float, ...] | None = None) -> Report:
         total = np.sum(np.exp(2 * state.rho[0])) + np.sum(np.exp(2 * state.log_a[0]))
         excess.append(float(total) - const.min_norm)
     gap, who = stray_exponent(const)
-    limit_note = ", ".join(f"{d:.3g} at 1e-{ell / np.log(10):.3g}" for d, ell in zip(apart, ells, strict=True))
-    excess_note = ", ".join(f"{d:.3g} at 1e-{ell / np.log(10):.3g}" for d, ell in zip(excess, ells, strict=True))
+    limit_note = ", ".join(f"{d:.3g} at 1e-{ell / np.log(10):.0f}" for d, ell in zip(apart, ells, strict=True))
+    excess_note = ", ".join(f"{d:.3g} at 1e-{ell / np.log(10):.0f}" for d, ell in zip(excess, ells, strict=True))
     claims = [
         Claim("loss at the end over the first", np.exp(track.log_loss[-1]) / loss0, "<=", floor / loss0, kind="limit"),
         Claim("how far the flow can still go, 2 sqrt(L/ratio)", left, "<=", track.tol * 10, kind="limit"),

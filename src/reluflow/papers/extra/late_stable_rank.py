@@ -28,7 +28,7 @@ def compute(*, kappas, n, m, beta, decades, rtol):
     import reluflow as rf
     from reluflow.papers._figures import solve
     from reluflow.papers.kou2023._measure import excess_rank
-    from reluflow.papers.kou2023._path import path
+    from reluflow.papers.kou2023._path import coefficients, path
     from reluflow.papers.kou2023._setting import setting
     from reluflow.papers.kou2023._standard import started
     from reluflow.papers.kou2023.lemma_f3 import limit_rank, limits
@@ -53,13 +53,14 @@ def compute(*, kappas, n, m, beta, decades, rtol):
         shift = 2.0 * float(np.log(at.scale))  # log s - log t
         sol = solve(of, rf.Flow(rtol=rtol), log_t1=float(decades * ten - shift))
         run = path(sol, 0)
-        grid = np.minimum(log_s - shift, sol.log_t[-1])
-        w = np.array([at.scale * p.w * np.exp(p.log_scales[0])[:, None] for p in sol.at(log_t=grid)])
+        w = _weights(sol, at, log_s - shift)
         rows["stable_rank"].append([1.0 + excess_rank(w[:, at.sign == j]) for j in CLASSES.values()])
         if zero is None:
             if kappa != 0:
                 raise ValueError(f"`kappas` must start with 0, which predicts the rest, got {kappa}.")
-            zero = (run.log_s, run.rho)
+            # On a grid of its own: between the run's frames rho is no straight line in log s.
+            fine = np.r_[np.linspace(-3.0, 25.0, 1121), np.linspace(25.0, decades * ten, 401)[1:]]
+            zero = (fine, coefficients(at, _weights(sol, at, fine - shift)))
             goal = limits(at)
             for j in CLASSES.values():
                 f3.append(1.0 + float(excess_rank(goal[j])))
@@ -95,6 +96,12 @@ def compute(*, kappas, n, m, beta, decades, rtol):
     }
     coords = {"kappa": list(kappas), "side": list(CLASSES), "log_s": ("moment", log_s)}
     return xr.Dataset(columns, coords=coords)
+
+
+def _weights(sol, at, log_t) -> np.ndarray:
+    """W in the paper's units at these times, those after the end taken as the end."""
+    states = sol.at(log_t=np.minimum(log_t, sol.log_t[-1]))
+    return np.array([at.scale * p.w * np.exp(p.log_scales[0])[:, None] for p in states])
 
 
 def turn_on(at, log_s, rho) -> np.ndarray:
@@ -163,7 +170,7 @@ def draw(ds):
     from reluflow.plot import look
 
     fig = look.figure(look.PAGE, 2.9)
-    left, middle, right = fig.subplots(1, 3, width_ratios=[1.7, 1, 1])
+    left, middle, right = fig.subplots(1, 3, width_ratios=[1.5, 1, 1])
     ten = np.log(10.0)
     x, end = ds.log_s.values / ten, float(ds.log_s[-1]) / ten
     colours = [look.THEORY, *look.sequence(ds.sizes["kappa"])[1:]]
@@ -177,12 +184,14 @@ def draw(ds):
         look.beside(left, end, rank[-1], text, colour, dx=4, fontsize=7)
     left.plot([end], [float(ds.f3.sel(side="+"))], "<", color=look.PURPLE, ms=4.5, zorder=5, clip_on=False)
     level = float(ds.f3.sel(side="+"))
-    look.beside(left, 0.97 * end, level, f"limit from W(0): {level:.4f}", look.PURPLE, dx=0, dy=8, ha="right")
+    look.beside(left, 0.97 * end, level, f"κ = 0: limit from W(0), {level:.4f}", look.PURPLE, dy=8, dx=0, ha="right")
     shown = ds.stable_rank.sel(side="+").values[:, x >= 3]
     low, high = float(shown.min()), float(shown.max())
     left.set(xlim=(0, end), ylim=(low - 0.08 * (high - low), high + 0.12 * (high - low)))
     left.set(xlabel="$\\log_{10}$ t", ylabel="stable rank of $W_+$")
-    look.letter(left, "a", "dots: a neuron's own data begin to turn on")
+    words = dict(fontsize=6.5, color=look.FAINT, va="top", ha="center", transform=left.transAxes)
+    left.text(0.5, 0.88, "dots: the first own datum\nof a neuron is turned on", **words)
+    look.letter(left, "a", "stable rank, one start, five κ")
 
     for side, colour in (("+", look.PLUS), ("-", look.MINUS)):
         gap = np.abs(ds.stable_rank.isel(kappa=0).sel(side=side) - ds.f3.sel(side=side)).values
@@ -199,31 +208,31 @@ def draw(ds):
         middle, float(ds.log_s[i]), 2.0 * gap[-1] * end * ten / float(ds.log_s[i]), "1/log t", look.THEORY, dx=4, dy=6
     )
     middle.set(xscale="log", yscale="log", xlabel="log t", ylabel="|stable rank − limit|")
-    look.letter(middle, "b", "approach, κ = 0")
+    look.letter(middle, "b", "κ = 0: like 1/log t")
 
     top = float(ds.log_s[-1])
     right.plot([3, top], [3, top], color=look.THEORY, lw=1.0)
     for k, colour in enumerate(colours[1:], start=1):
         right.plot(ds.predicted[k], ds.turned[k], ".", color=colour, ms=4, mew=0, alpha=0.8)
     right.set(xscale="log", yscale="log", xlim=(3, top), ylim=(3, top))
-    right.set(xlabel="log t by first order in κ", ylabel="log t when a pair is turned on")
-    look.letter(right, "c", "later as κ → 0")
+    right.set(xlabel="predicted log t, first order in κ", ylabel="log t in the run")
+    look.letter(right, "c", "κ > 0: own data turn on")
     return fig
 
 
 def caption(ds) -> str:
     ends = ds.stable_rank.isel(moment=-1)
     limit = ds.f3.values
-    smallest = float(ds.kappa[1])
+    smallest, own = float(ds.kappa[1]), 100 * ds.own_on.values[1:]
     return f"""Stable rank of the first layer, {int(ds.m)} ReLU neurons a class, {int(ds.n)} data, one start for all
     kappa (Kou et al.'s setting, mean logistic loss), by the flow to t = 1e{float(ds.log_s[-1]) / np.log(10):.0f} (rtol
     {float(ds.rtol):g}; boundaries are slid along, not stepped over). kappa = 0: the limits {limit[0]:.4f} and
-    {limit[1]:.4f} are computed from W(0) alone, not 2 as announced for n = infinity, and approached as 1/log t (b): at
-    the end {float(ends[0, 0]):.4f} and {float(ends[0, 1]):.4f}. kappa > 0: the same start goes elsewhere. Own-class
-    data that a neuron does not see at first are turned on by their neighbours one after another (kinks in a; dots: the
-    first), a pair at distance |z| from its boundary when log t ~ |z|/kappa: the first when first order in kappa says
-    from W(0), later ones near it (c). At the end {100 * float(ds.own_on[1]):.0f} to
-    {100 * float(ds.own_on[1:].max()):.0f} % of own-class pairs are on, other-class pairs slide for good
-    ({int(ds.sliding[1])} at kappa = {smallest:g}), and the rank is below the limit of orthogonal data, down to
-    {float(ends[1:].min()):.3f}. To cite: the stable rank of Lemma F.3 belongs to exactly orthogonal data; at any kappa
-    > 0 the network leaves it, by steps at log t ~ 1/kappa that no descent lives to see when kappa is small."""
+    {limit[1]:.4f} are computed from W(0) alone, not 2 as announced for n = infinity, and approached as 1/log t (b;
+    where W+ crosses its limit the curve dips): at the end {float(ends[0, 0]):.4f} and {float(ends[0, 1]):.4f}. kappa >
+    0: the same start goes elsewhere. Own-class data that a neuron does not see at first are turned on by their
+    neighbours one after another (kinks in a; dots: the first; c: all of them), a pair at distance |z| from its boundary
+    when log t ~ |z|/kappa: the first when first order in kappa says from W(0), later ones near it (c). At the end
+    {own[0]:.0f} to {own.max():.0f} % of own-class pairs are on, other-class pairs slide for good ({int(ds.sliding[1])}
+    at kappa = {smallest:g}), and the rank is below the limit of orthogonal data, down to {float(ends[1:].min()):.3f}.
+    To cite: the stable rank of Lemma F.3 belongs to exactly orthogonal data; at any kappa > 0 the network leaves it, by
+    steps at log t ~ 1/kappa that no descent lives to see when kappa is small."""

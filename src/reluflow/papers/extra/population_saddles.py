@@ -198,7 +198,7 @@ def draw(ds):
     value = shown[-1]
     middle.plot(share, ds.gap.sel(log_scale=value), color=look.MINUS)
     middle.axhline(np.log(1e-16), color=look.PLUS, lw=0.8, ls="--")
-    look.beside(middle, 0.2, -75.0, "rounding of unit vectors", look.PLUS, dx=0, fontsize=7)
+    look.beside(middle, 0.55, -78.0, "rounding of unit vectors", look.PLUS, dx=0, fontsize=7)
     middle.set(xlabel="time / log(1/scale)", ylabel="log difference of two directions", xlim=(0, END))
     look.letter(middle, "b", f"one cluster, $e^{{{value:.0f}}}$")
     ell = -ds.log_scale.values

@@ -10,6 +10,7 @@ COVERAGE: tuple[Statement, ...] = statements(
     Theorem 4.1 | theorem4_1
     Remark 4.2 | limits, lemma_d2 - constants and rates compared
     Theorem 4.3 | theorem4_3, uniform, relu_rate
+    Theorems 4.1 and 4.3, probability 1 - delta | lemma_a1, lemma_a2, uniform - the randomness is that of the start, through the events of A.1 and A.2; uniform counts starts whose limit is below 5/2
     Remark 4.4 | lemma_f3
     Definition 5.1, Lemma 5.2, Lemma A.3 | lemma5_2
     Lemma 5.3, Lemmas H.1 and H.2 | lemma5_3
@@ -19,8 +20,8 @@ COVERAGE: tuple[Statement, ...] = statements(
     Lemma 5.7, Lemma D.1 | lemma5_7
     Lemma 5.8 | lemma5_8
     (5.8)-(5.12) | lemma_d2, lemma_g1 - steps towards the loss bounds, which are judged at every frame
-    Lemma A.1 | lemma_a1
-    Lemma A.2, probability 1 - delta | lemma_a2
+    Lemma A.1, probability 1 - delta | lemma_a1 - exact tails, and draws counted with exact confidence intervals
+    Lemma A.2, probability 1 - delta | lemma_a2 - exact tails, and draws counted with exact confidence intervals
     Lemma B.3 | lemma_b3
     Lemmas C.1 and C.2 | lemma_c1
     Lemma C.3 | lemma_c3
@@ -32,7 +33,7 @@ COVERAGE: tuple[Statement, ...] = statements(
     Lemma G.1, margin (G.1) | lemma_g1, limits
     Lemma H.3 | lemma_h3
     Lemma H.4 | lemma_h4
-    Uniformity of c in n and m | uniform, width
+    Uniformity of c in n and m | uniform, width - c = 5/2 is proved on orthogonal data (docs/papers/beyond.md) and swept over n and m, also at kappa > 0
     Section 7, which KKT point | limits - answered for leaky networks: equal margins and alpha > 0
     Section 7, switching of ReLU patterns | switching
     Figures 1 to 5 | fig1, fig2, fig3, fig4, fig5

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 
-def band(ax, x, values, colour, least: float = -np.inf, **line) -> None:
-    """The mean over `run` and +-3 standard deviations (of the sample, n - 1), cut at `least`: no rank is below 1."""
+def band(ax, x, values, colour, least: float = -np.inf, share: float | None = None, **line) -> None:
+    """The mean over `run` and +-3 standard deviations (of the sample, n - 1), cut at `least` (no rank is below 1) and,
+    on a logarithmic axis, at `share` of the mean."""
     mean = values.mean("run")
     spread = 3.0 * values.std("run", ddof=1) if values.sizes["run"] > 1 else 0.0 * mean
-    ax.fill_between(x, np.maximum(mean - spread, least), mean + spread, color=colour, alpha=0.22, lw=0)
+    low = np.maximum(mean - spread, least)
+    if share is not None:
+        low = np.maximum(low, share * mean)
+    ax.fill_between(x, low, mean + spread, color=colour, alpha=0.22, lw=0)
     ax.plot(x, mean, color=colour, **line)
 
 

@@ -186,11 +186,13 @@ def draw(ds):
         for c, (name, reading) in enumerate((n, r) for n in shown for r in READINGS):
             part, least = shown[name].sel(protocol=p), 1.0 if (name, p) == ("stable_rank", "P2") else 1e-9
             other = ds.minus_rank.sel(protocol=p) - 1.0 if (name, p) == ("stable_rank", "P1") else None
+            share = None if other is None else 0.1
             for k, colour in enumerate(colours):
-                band(row[c], ds.epoch, part.sel(reading=reading)[k], colour, least=least)
+                band(row[c], ds.epoch, part.sel(reading=reading)[k], colour, least, share)
                 if other is not None:
-                    line = other.sel(reading=reading)[k]
-                    band(row[c], ds.epoch, line, colour, least=least, ls=(0, (3, 1.5)), lw=1.1)
+                    band(
+                        row[c], ds.epoch, other.sel(reading=reading)[k], colour, least, share, ls=(0, (3, 1.5)), lw=1.1
+                    )
             _axis(row[c], name, p, part if other is None else xr.concat([part, other], dim="matrix"))
             row[c].tick_params(labelleft=c % 2 == 0)
         row[0].set_ylabel("P1:  stable rank − 1" if p == "P1" else "P2:  stable rank")
@@ -240,10 +242,10 @@ def _made(ds) -> str:
 def _model(ds) -> str:
     name = "ReLU" if ds.attrs["slope"] == 0.0 else f"leaky ReLU, slope {ds.attrs['slope']:g}"
     return f"""MNIST, {name}, {int(ds.epoch[-1])} epochs of batch 64 and step 0.1. Top, P1: the paper's model, even
-    digits against odd ones, fixed head +-1/m; rank of W_+ (solid) and W_- (dashed) less 1, its least value;
-    a band that reaches 0 leaves the logarithmic axis at the bottom. Bottom, P2: ten
-    classes, both layers trained; rank of the first. The paper's "variance sigma_0" is read as a standard deviation, as
-    in its Section 3 (a, c), and as a variance (b, d)."""
+    digits against odd ones, fixed head +-1/m; rank of W_+ (solid) and W_- (dashed) less 1, its least value; a band that
+    would reach 0 ends at a tenth of its mean. Bottom, P2: ten classes, both layers trained; rank of the first. The
+    paper's "variance sigma_0" is read as a standard deviation, as in its Section 3 (a, c), and as a variance (b,
+    d)."""
 
 
 def _list(values, form: str) -> str:

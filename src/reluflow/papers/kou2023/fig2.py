@@ -9,6 +9,14 @@ SETTINGS = {
     "quick": dict(slope=0.0, widths=[50], scales=[1e-5, 1e-4, 1e-3], **_mnist.QUICK),
     "full": dict(slope=0.0, widths=[1000], scales=[1e-5, 5e-5, 1e-4, 5e-4, 1e-3], **_mnist.FULL),
 }
+STATED = {
+    "paper": (
+        "P1: smallest scale",
+        "P2: smallest scale",
+        "P1, variance: SR at the end",
+        "P2, variance: SR at the end",
+    ),
+}
 
 
 def compute(**settings):

@@ -9,6 +9,12 @@ SETTINGS = {
     "quick": dict(slope=0.0, widths=[10, 50, 100], scales=[1e-5], **_mnist.QUICK),
     "full": dict(slope=0.0, widths=[10, 50, 100, 500, 1000], scales=[1e-5], **_mnist.FULL),
 }
+STATED = {
+    "paper": (
+        "P2, std",
+        "P2, variance",
+    ),
+}
 
 
 def compute(**settings):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
+from reluflow.papers._chance import counted
 
 needs = "nothing"
 
@@ -26,7 +27,7 @@ def check(
 
     "d = Omega(log)" is made exact: the least d whose chi-square tails sum to delta/2 (taken when `d` is None). The
     probabilities come from the exact tails with the union bound, and again from `samples` draws of all 2m rows with
-    orthonormal data; those are given three standard deviations of the count as slack.
+    orthonormal data; slack of those: their 99.9% confidence intervals.
     """
     from scipy.stats import chi2, norm
 
@@ -44,13 +45,12 @@ def check(
         one = bool(np.any(size < d / 2) or np.any(size > 1.5 * d))
         two = bool(np.any(np.abs(z) > level))
         bad_norm, bad_product, bad = bad_norm + one, bad_product + two, bad + (one or two)
-    slack = 3 * np.sqrt(delta * (1 - delta) / samples)
     claims = [
         Claim("norms: union of exact chi-square tails", tails, "<=", delta / 2),
         Claim("products: union of exact normal tails", products, "<=", delta / 2),
-        Claim(f"share of {samples} draws with a norm outside", bad_norm / samples, "<=", delta / 2, slack=slack),
-        Claim(f"share of {samples} draws with a product outside", bad_product / samples, "<=", delta / 2, slack=slack),
-        Claim(f"share of {samples} draws that fail", bad / samples, "<=", delta, slack=slack),
+        counted("share of draws with a norm outside", bad_norm, samples, "<=", delta / 2),
+        counted("share of draws with a product outside", bad_product, samples, "<=", delta / 2),
+        counted("share of draws that fail", bad, samples, "<=", delta),
     ]
     hypotheses = [Claim("d against the least that is enough", d, ">=", need)]
     return Report("kou2023.lemma_a1", claims, hypotheses, {"m": m, "n": n, "d": d, "delta": delta, "least d": need})

@@ -24,7 +24,7 @@ def check(sol, form: str = "corrected", steps: int = 300) -> Report:
     in 1/log s through three frames; their slack is twice the last term of that. Printed: the constant C3 = 1.5 sigma0
     sqrt d + 3 C' sqrt n/R_min of the proof, against what it must bound; corrected coefficient 2 sqrt(1.5), with
     sigma0^2 d/2 <= |w^(0)|^2 <= 3 sigma0^2 d/2 as Lemma A.1 has it; not judged where the mean norm of a class exceeds
-    the upper one.
+    the upper one. That log s must be 6 or more, for three frames to extrapolate from, is ours.
     """
     run = path(sol, steps)
     at = run.at

@@ -25,8 +25,10 @@ def check(sol, steps: int = 0) -> Report:
     read as dW/d log s, which is off by s^-rate only. A flow that slides has bits between 0 and 1; once they too have
     come to rest the same formulas hold with them. Section 7's question for leaky networks: as $u = \lim W/\log s$ is
     the sum of $\alpha_i > 0$ times the gradients of $y_i f(\cdot, x_i)$ and all margins of u are equal, u is a KKT
-    point of
-    "least norm with margins at least 1", and W converges to it in direction.
+    point of "least norm with margins at least 1", and W converges to it in direction.
+
+    Two hypotheses are ours: a condition number below 1e12, so that alpha has four digits, and margins of 3 or more a
+    decade before the end, where 1 + e^-M is 1 to 5%.
     """
     run = path(sol, steps)
     at = run.at

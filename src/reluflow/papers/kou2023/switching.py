@@ -17,7 +17,8 @@ def check(sol, steps: int = 0) -> Report:
 
     Descent: switches in the second half of the iterations, from the run's counter (exact also when the list of events
     stops early, as long as it reaches the middle). Flow: pairs sliding at the end. Both are evidence on a finite run,
-    hence limits. `constants` also has the share of pairs with |z| < 1e-3 and the largest other-class preactivation.
+    hence limits; that a rate which falls by less than half is constant is ours. `constants` also has the share of pairs
+    with |z| < 1e-3 and the largest other-class preactivation.
     """
     run = path(sol, steps)
     at = run.at

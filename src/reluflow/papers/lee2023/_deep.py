@@ -43,12 +43,14 @@ class Case:
 
 
 def cases(
-    *, n, d, hidden, depth, targets, small, large, faster, small_last, middle_last, large_last, fine_last, seed, dtype
-) -> list[Case]:
-    """For every target: SN and LN by both readings of k, LN at a tenth of its step (the first target alone).
+    *, n, d, hidden, depth, targets, small, large, faster, small_last, middle_last, large_last, fine_last, seed, dtype,
+    scan,
+) -> list[Case]:  # fmt: skip
+    """For every target: SN and LN by both readings of k, LN at a tenth of its step (the first target alone); for every
+    target of `scan` the first 60 steps of LN.
 
     Names: "SN", "LN", "LN fine", "SN variance" (std sqrt(k): as large as a target of 0.2, a middle norm), "LN
-    variance". `faster` multiplies SN's step and divides its iterations.
+    variance", "LN first steps". `faster` multiplies SN's step and divides its iterations.
     """
     made = []
     for k, target in enumerate(targets):
@@ -63,7 +65,9 @@ def cases(
                 continue
             every = max(1, last // FRAMES)
             made.append(Case(name, std, step, last, target, n, d, hidden, depth, seed, dtype, every))
-    return made
+    std, step = large
+    early = lambda target: Case("LN first steps", std, step, 60, target, n, d, hidden, depth, seed, dtype, 1)
+    return made + [early(target) for target in scan]
 
 
 def train(case: Case, device: str | None, progress=None) -> dict[str, np.ndarray]:

@@ -148,6 +148,13 @@ def titles(axes, starts, ratios) -> None:
         ax.set_title(f"{start}, {sizes[str(start)]}: |w₀| = {float(ratio):.2g} |w*|")
 
 
+def said_of_draws(ds) -> str:
+    """A sentence for captions about where the runs start."""
+    if ds.attrs["begin"] == "expected":
+        return " The start has the norms and the angle that draws concentrate at."
+    return f" {1 + ds.sizes['draw']} random draws of w*, w₀ and the points, the first thick, with its bounds."
+
+
 def layers_of(count: int) -> str:
     return f"{count} layer{'s' if count > 1 else ''}"
 

@@ -7,8 +7,11 @@ import numpy as np
 from reluflow.claim import Claim
 
 STEPS, K_STAR = (3e-4, 8e-6, 2e-6), (1.0, 0.5, 0.3)
-SIZES = dict(d=100, last=100_000, reading="std", start="expected", seed=0)
-SETTINGS = {"quick": dict(n=4000, faster=10, **SIZES), "full": dict(n=10_000, faster=1, **SIZES)}
+SIZES = dict(d=100, last=100_000, reading="std", seed=0)
+SETTINGS = {
+    "quick": dict(n=4000, faster=10, start="expected", draws=1, **SIZES),
+    "full": dict(n=10_000, faster=1, start="drawn", draws=5, **SIZES),
+}
 
 # The handbook's population predictions from phi_0 = pi/2: (reading, layers) -> for SN, MN, LN the iteration where phi =
 # 3; for MN, LN the least v/v* and where; for SN, MN, LN eps(20000). Each with the digits it was written with.
@@ -24,9 +27,28 @@ QUANTITIES = ("iteration where phi = 3", "least v/v*", "its iteration", "eps at 
 NEVER = (2.12, 0.157)  # three layers, SN, std: phi and v/v* at 100000
 AIM = 0.1
 ALIGNED = 3.0
+STATED = {
+    "paper": (
+        "largest fall of phi",
+        "sample: phi outside the printed bounds",
+        "population: phi outside the printed bounds",
+        "std, one layer",
+        "std, three layers",
+        "variance, one layer",
+        "variance, three layers",
+        "two layers: distance",
+        "4 other draws",
+    ),
+    "handbook": (
+        "population, std",
+        "population, variance",
+        "population: 7 numbers",
+        "three layers, SN, std",
+    ),
+}
 
 
-def compute(*, n, faster, d, last, reading, start, seed):
+def compute(*, n, faster, d, last, reading, start, draws, seed):
     import xarray as xr
 
     from reluflow._checks import one_of
@@ -55,6 +77,12 @@ def compute(*, n, faster, d, last, reading, start, seed):
                     arrays[f"{prefix}high"].append(high)
                 targets.append(problem.target)
                 phis.append(problem.phi0)
+    more = [
+        neurons.run(neurons.start_of(layers, k_star, ratio, reading, d, start, k), step, faster, last, n, d, k)["phi"]
+        for k in range(seed + 1, seed + draws)
+        for layers, step, k_star in zip((1, 2, 3), STEPS, K_STAR)
+        for ratio in neurons.RATIOS
+    ]
     shape = (2, 3, 3)
     ds = xr.Dataset(
         {key: (dims, np.reshape(value, (*shape, -1))) for key, value in arrays.items()}
@@ -67,6 +95,7 @@ def compute(*, n, faster, d, last, reading, start, seed):
         },
         {"shown": reading, "n": n, "d": d, "faster": faster, "begin": start},
     )
+    ds["drawn_phi"] = ("draw", *dims[1:]), np.reshape(more, (draws - 1, 3, 3, len(count)))
     if n < 10_000 or faster > 1:
         ds.attrs["note"] = f"quick: n = {n}, {faster} times the paper's steps (the same times)"
     return ds
@@ -113,6 +142,7 @@ def facts(ds) -> list[Claim]:
         text = f"sample: {'phi' if name == 'phi' else 'v/v*'} off the population's by at most, over sqrt(d/n)"
         claims.append(Claim(text, apart / sampling, "<=", 2.0, kind="fitted", note="the constant of O(sqrt(d/n))"))
     claims += _bounds(ds)
+    claims += _draws(ds)
     std = ds.sel(reading="std")
     slow = std.phi.sel(layers=3, start="SN")
     done = ds.phi.isel(iteration=-1).where(~((ds.reading == "std") & (ds.layers == 3) & (ds.start == "SN")))
@@ -135,6 +165,23 @@ def facts(ds) -> list[Claim]:
         Claim("two layers: distance of the three columns' curves (phi)", apart, "<=", sampling, note="equal phi_0")
     )
     return claims
+
+
+def _draws(ds) -> list[Claim]:
+    """The same order of the columns in every other draw: one layer by the times to phi = 3, three layers by where phi
+    ends, as it need not come to 3."""
+    if not ds.sizes["draw"]:
+        return []
+    T, phi = ds.iteration.values.astype(float), ds.drawn_phi.values  # draw, layers, start, iteration
+    time = lambda curve: float(np.interp(ALIGNED, curve, T)) if curve[-1] > ALIGNED else np.inf
+    times = np.apply_along_axis(time, -1, phi[:, 0])
+    slower = float(np.max(times[:, 0] / times[:, 1:].min(axis=1)))
+    behind = float(np.min(phi[:, 2, 1:, -1].min(axis=1) - phi[:, 2, 0, -1]))
+    many = f"{ds.sizes['draw']} other draws"
+    return [
+        Claim(f"{many}, one layer: SN's time over the others' least, largest", slower, "<", 1.0),
+        Claim(f"{many}, three layers: phi of SN at the end, behind the others by, least", behind, ">", 0.0),
+    ]
 
 
 def _table(ds) -> list[Claim]:
@@ -211,9 +258,11 @@ def draw(ds):
             for name in ("low", "high"):
                 ax.plot(T, one[name], color=look.THEORY, lw=1.0)
                 ax.plot(T, np.minimum(one[f"printed_{name}"], np.pi), color=look.INK, lw=0.8, ls=(0, (2, 1.6)))
-            ax.plot(T, ds.phi.sel(reading=other, layers=layers, start=start), color=look.PURPLE, lw=1.1, ls="-.")
+            ax.plot(T, ds.phi.sel(reading=other, layers=layers, start=start), color=look.FAINT, lw=1.1, ls="-.")
+            for thin in ds.drawn_phi.sel(layers=layers, start=start):
+                ax.plot(T, thin, color=look.MINUS, lw=0.6, alpha=0.7)
             ax.plot(T, one.phi, color=look.MINUS, lw=2.0)
-            ax.set_xlim(0, 0.4 * T[-1] if layers == 1 else T[-1])
+            ax.set_xlim(0, T[-1])
             ax.set_ylim(0.95, 3.27)
             ax.set_yticks([np.pi / 2, 3 * np.pi / 4, np.pi], ["π/2", "3π/4", "π"])
             look.iterations(ax.xaxis, "iteration" if layers == 3 else "")
@@ -222,7 +271,7 @@ def draw(ds):
     neurons.titles(axes[0], ds.start.values, ds.v.sel(reading=shown, layers=1)[:, 0])
     lines = (
         (f"φ, k a {neurons.WORDS[shown]}", look.MINUS),
-        (f"φ, k a {neurons.WORDS[other]}", look.PURPLE),
+        (f"φ, k a {neurons.WORDS[other]}", look.FAINT),
         ("bounds, corrected", look.THEORY),
         ("bounds as printed (dashed)", look.INK),
     )
@@ -233,12 +282,15 @@ def draw(ds):
 def caption(ds) -> str:
     from reluflow.papers.lee2023._neurons import WORDS
 
-    how = {"expected": "from the norms and angle that draws concentrate at (φ₀ = π/2)", "drawn": "from a random draw"}
+    count = 1 + ds.sizes["draw"]
+    how = {
+        "expected": "from the norms and angle that draws concentrate at (φ₀ = π/2)",
+        "drawn": f"from {count} random draws of w*, w₀ and the points (the first thick, with its bounds)",
+    }
     return f"""φ = π minus the angle between w and w*, for neurons of one, two and three layers (rows) from small,
     middle and large norms (columns), by descent on {ds.attrs["n"]} Gaussian points in R^{ds.attrs["d"]},
     {how[ds.attrs["begin"]]}. A small start is fastest with one layer, does not matter with two, and is slowest with
     three. N(0, kI) is read with k a {WORDS[ds.attrs["shown"]]} (blue); a standard deviation is what the paper's text
-    describes. The purple curve takes k for the other; its bounds are in the numbers. Dashed: Theorems A.2 and 4.2 as
+    describes. The grey curve takes k for the other; its bounds are in the numbers. Dashed: Theorems A.2 and 4.2 as
     printed, with the paper's r and R; they do not start at φ₀, and the upper one says nothing at first. Gold:
-    corrected, a factor of tan(φ/2) for each step, exact and equal to φ₀ at first, with r only where it bounds |w|. One
-    layer is shown to 40k iterations of 100k."""
+    corrected, a factor of tan(φ/2) for each step, exact and equal to φ₀ at first, with r only where it bounds |w|."""

@@ -8,13 +8,29 @@ from reluflow.claim import Claim
 from reluflow.papers.lee2023.fig1 import K_STAR, SIZES, STEPS
 
 SETTINGS = {
-    "quick": dict(n=4000, faster=10, restart=20_000, **SIZES),
-    "full": dict(n=10_000, faster=1, restart=20_000, **SIZES),
+    "quick": dict(n=4000, faster=10, restart=20_000, start="expected", draws=1, **SIZES),
+    "full": dict(n=10_000, faster=1, restart=20_000, start="drawn", draws=5, **SIZES),
 }
 EARLY, LATE = 0.05, 0.95  # of the band, from its lower edge
+STATED = {
+    "paper": (
+        "SN: panels",
+        "MN: panels",
+        "LN: panels",
+        "4 other draws",
+        "population: place in the band",
+        "sample: place in the band",
+        "width of the restarted",
+        "population, one layer",
+    ),
+    "handbook": (
+        "lower bound's end",
+        "two layers: the same",
+    ),
+}
 
 
-def compute(*, n, faster, restart, d, last, reading, start, seed):
+def compute(*, n, faster, restart, d, last, reading, start, draws, seed):
     import xarray as xr
 
     from reluflow._checks import one_of
@@ -35,6 +51,12 @@ def compute(*, n, faster, restart, d, last, reading, start, seed):
                     bands = [neurons.band(made, problem, step, at, faster, prefix) for at in (0, restart)]
                     arrays.setdefault(f"{prefix}low", []).append([low for low, _ in bands])
                     arrays.setdefault(f"{prefix}high", []).append([high for _, high in bands])
+    more = [
+        neurons.run(neurons.start_of(layers, k_star, ratio, reading, d, start, k), step, faster, last, n, d, k)["v"]
+        for k in range(seed + 1, seed + draws)
+        for layers, step, k_star in zip((1, 2), STEPS, K_STAR)
+        for ratio in neurons.RATIOS
+    ]
     each, shape = ("reading", "layers", "start"), (2, 2, 3)
 
     def labelled(value):
@@ -52,6 +74,8 @@ def compute(*, n, faster, restart, d, last, reading, start, seed):
         },
         {"shown": reading, "n": n, "d": d, "begin": start},
     )
+    thin = np.reshape(more, (draws - 1, 2, 3, len(made["iteration"])))
+    ds["drawn_v"] = ("draw", *each[1:], "iteration"), thin
     if n < 10_000 or faster > 1:
         ds.attrs["note"] = f"quick: n = {n}, {faster} times the paper's steps (the same times)"
     return ds
@@ -114,6 +138,13 @@ def facts(ds) -> list[Claim]:
         else:
             text = "population, two layers: |w| outside A.3's bounds by, over eta v*^2"
             claims.append(Claim(text, float((over / one.eta).max()), "<=", allowed, kind="fitted"))
+    for name, way in (("SN", (1,)), ("MN", (-1, 1)), ("LN", (-1, 1))):
+        if not ds.sizes["draw"]:
+            continue
+        panels = ds.drawn_v.sel(start=name).values.reshape(-1, ds.sizes["iteration"])
+        does = "only rises" if way == (1,) else "falls, then rises"
+        text = f"{ds.sizes['draw']} other draws, {name}: panels in which the magnitude {does}"
+        claims.append(Claim(text, sum(legs(v) == way for v in panels), "=", len(panels)))
     out = outside(after.v, after.low, after.high) / sampling
     text = "sample: |w| outside its bounds by, over sqrt(d/n)"
     return [*claims, Claim(text, out, "<=", 0.1, kind="fitted", note="v/v*")]
@@ -142,16 +173,18 @@ def draw(ds):
                 ax.fill_between(T, low, high, color=colour, alpha=0.16, lw=0)
                 ax.plot(T, low, color=colour, lw=1.0)
                 ax.plot(T, high, color=colour, lw=1.0)
-            ax.plot(T, ds.v.sel(reading=other, layers=layers, start=start), color=look.PURPLE, lw=1.1, ls="-.")
+            ax.plot(T, ds.v.sel(reading=other, layers=layers, start=start), color=look.FAINT, lw=1.1, ls="-.")
+            for thin in ds.drawn_v.sel(layers=layers, start=start):
+                ax.plot(T, thin, color=look.MINUS, lw=0.6, alpha=0.7)
             ax.plot(T, one.v, color=look.MINUS, lw=2.0)
             ax.plot([restart], [float(one.v.sel(iteration=restart))], "o", color=look.INK, ms=4, zorder=5)
-            ax.set_xlim(0, 0.5 * T[-1] if layers == 1 else T[-1])
+            ax.set_xlim(0, T[-1])
             look.iterations(ax.xaxis, "iteration" if layers == 2 else "")
         row[0].set_ylabel(f"{neurons.layers_of(layers)}, |w| / |w*|", fontsize=8.5)
     neurons.titles(axes[0], ds.start.values, ds.v.sel(reading=shown, layers=1)[:, 0])
     lines = (
         (f"|w|, k a {neurons.WORDS[shown]}", look.MINUS),
-        (f"|w|, k a {neurons.WORDS[other]}", look.PURPLE),
+        (f"|w|, k a {neurons.WORDS[other]}", look.FAINT),
         ("bounds from the start", look.THEORY),
         (f"restarted at {restart // 1000}k (dot)", look.PLUS),
     )
@@ -160,13 +193,14 @@ def draw(ds):
 
 
 def caption(ds) -> str:
-    from reluflow.papers.lee2023._neurons import WORDS
+    from reluflow.papers.lee2023 import _neurons as neurons
 
-    restart, word = int(ds["from"][1]), WORDS[ds.attrs["shown"]]
+    restart, word = int(ds["from"][1]), neurons.WORDS[ds.attrs["shown"]]
+    ends = [float(ds.low.sel(reading=ds.attrs["shown"], layers=m, start="MN")[0, -1]) for m in (1, 2)]
     return f"""|w| in units of |w*| for neurons of one and two layers (rows) from small, middle and large norms
     (columns), by descent on {ds.attrs["n"]} Gaussian points in R^{ds.attrs["d"]}. A small start only rises; middle and
     large ones fall, then rise. The lower bound (Theorems A.1 and A.3, gold) follows the start and the upper one the
-    end; the lower one stops at |w*| (1 - ε₀)^(1/layers), 0.32 and 0.56 of |w*|. Restarted at w({restart}) (dot), where
-    ε is small, they hold |w| tightly. k is read as a {word}
-    (blue), and as the other for the purple curve, whose bounds are in the numbers. A.1 is exact as printed; A.3 is
-    exact only up to O(η), which cannot be seen here. One layer is shown to 50k iterations of 100k."""
+    end; the lower one stops at |w*| (1 - ε₀)^(1/layers), {ends[0]:.2f} and {ends[1]:.2f} of |w*|. Restarted at
+    w({restart}) (dot), where ε is small, they hold |w| tightly. k is read as a {word}
+    (blue), and as the other for the grey curve, whose bounds are in the numbers. A.1 is exact as printed; A.3 is
+    exact only up to O(η), which cannot be seen here.{neurons.said_of_draws(ds)}"""

@@ -14,7 +14,7 @@ COVERAGE: tuple[Statement, ...] = statements(
     Theorem 1, part 2 (T <= t2, (39)) | theorem1, equation36, sharp_t2
     Theorem 1, part 2 (rate, low rank) | theorem1, final_rate, low_rank
     Remark 1 (balancedness is technical) | fig6, fig7 - the experiments start unbalanced; the checks take balance as a hypothesis
-    Remark 2 (zero columns) | - `rf.Params` refuses a zero neuron in one sentence, as the remark leaves it out
+    Remark 2 (zero columns) | - a neuron with w = 0 and a = 0 is refused by `rf.solve` in one sentence, as the remark leaves it out of every statement
     Remark 3 (largest and smallest initial norm) | equation36, lemma3 - both enter the constants of every check
     Remark 4 (square loss) | remark4, lemma1, lemma3, lemma4, lemma10
     Remark 5 (leaky ReLU) | lemma1, lemma3, lemma4, lemma10 - judged on the subject "six, leaky at e^-50"
@@ -24,7 +24,7 @@ COVERAGE: tuple[Statement, ...] = statements(
     Remark after Theorem 1 (neurons are drawn to x+) | refined_alignment
     Remark after Theorem 1 (random starts) | random_init
     Remark after Theorem 1 (mu and the alignment time) | separability, fig7, fig8, fig9
-    Maennel et al.'s extremal vectors (related work) | - a statement of another paper; `rf.bias.extremal` finds the vectors, and refined_alignment shows that here they are x+ and x-
+    Maennel et al.'s extremal vectors (related work) | refined_alignment - a statement of another paper, which a second package has; `rf.bias.extremal` finds the vectors, which here are x+ and x-
     Conjecture on the dip of alignment (Section 4) | fig5, fig10, fig11 - an explanation offered for MNIST; the figures show the dip, no quantity is stated
     Lemma 1 | lemma1
     Lemma 2 | lemma2
@@ -53,7 +53,7 @@ COVERAGE: tuple[Statement, ...] = statements(
     Convexity of S_dead | lemma6
     Appendix F | appendix_f
     Poster | poster, poster_panel
-    Figures 1, 2, 3, 18, 19 | - drawings that explain a definition; no quantity is shown
+    Figures 1, 2, 3, 18, 19 | drawings - drawings of the paper, redone from computed fields and runs
     Figures 4 to 17, 20, 21 | fig4, fig5, fig6, fig7, fig8, fig9, fig10, fig11, fig12, fig13, fig14, fig15, fig16, fig17, fig20, fig21
     """
 )

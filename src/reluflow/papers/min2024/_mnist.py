@@ -136,14 +136,18 @@ def alignment(ax, ds) -> None:
     """Cosines of the mean neurons with their class sum, and bands over all neurons of the group."""
     from reluflow.plot import look
 
-    for s, colour in ((0, look.PLUS), (1, look.MINUS)):
-        ax.fill_between(ds.iteration, ds.least_cosine[s], ds.most_cosine[s], color=colour, alpha=0.15, lw=0)
-        ax.plot(ds.iteration, ds.mean_cosine[s], color=colour, ls="-" if s == 0 else (0, (4, 2)))
-    ax.set(ylabel="cosine", ylim=(-0.35, 1.05), xlim=(0, float(ds.iteration[-1])))
+    # One above the other, as in the paper: bands that overlap could not be told apart.
+    for s, shift, colour in ((0, 1.4, look.PLUS), (1, 0.0, look.MINUS)):
+        name = ("w̄₊ with x₊", "w̄₋ with x₋")[s]
+        low, high, mean = (shift + values[s] for values in (ds.least_cosine, ds.most_cosine, ds.mean_cosine))
+        ax.fill_between(ds.iteration, low, high, color=colour, alpha=0.22, lw=0)
+        ax.plot(ds.iteration, mean, color=colour)
+        ax.axhline(shift, color=look.FAINT, lw=0.4)
+        ax.text(0.97 * float(ds.iteration[-1]), shift + 0.35, name, color=colour, fontsize=7, ha="right")
+    ax.set_yticks([0.0, 0.5, 1.0, 1.4, 1.9, 2.4], ["0", "0.5", "1", "0", "0.5", "1"])
+    ax.set(ylabel="cosine", ylim=(-0.2, 2.5), xlim=(0, float(ds.iteration[-1])))
+    ax.text(0.97 * float(ds.iteration[-1]), 0.12, "bands: all neurons", color=look.FAINT, fontsize=6.5, ha="right")
     look.iterations(ax.xaxis)
-    ax.text(0.97, 0.30, "w̄₊ with x₊", color=look.PLUS, fontsize=7, ha="right", transform=ax.transAxes)
-    ax.text(0.97, 0.20, "w̄₋ with x₋", color=look.MINUS, fontsize=7, ha="right", transform=ax.transAxes)
-    ax.text(0.97, 0.10, "bands: all neurons", color=look.FAINT, fontsize=6.5, ha="right", transform=ax.transAxes)
 
 
 def draw(ds):
@@ -151,7 +155,7 @@ def draw(ds):
 
     fig = look.figure(look.PAGE, 3.65)
     top, low = fig.subfigures(2, 1, height_ratios=[1.75, 1])
-    axes = top.subplots(1, 3)
+    axes = top.subplots(1, 4, width_ratios=[1.15, 1, 0.85, 0.85])
     reach = float(np.quantile(np.abs(ds.gram), 0.99))
     image = axes[0].imshow(ds.gram, cmap=look.signed(), vmin=-reach, vmax=reach, interpolation="nearest")
     top.colorbar(image, ax=axes[0], shrink=0.7, pad=0.02).outline.set_visible(False)
@@ -162,25 +166,33 @@ def draw(ds):
     look.letter(axes[0], "a", "inner products")
     alignment(axes[1], ds)
     look.letter(axes[1], "b", "alignment")
+    end = float(ds.iteration[-1])
     ax = axes[2]
     ax.plot(ds.iteration, ds.loss, color=look.INK)
-    ax.plot(ds.iteration, np.minimum(ds.stable_rank, 3.0), color=look.THEORY)
     ax.plot(ds.iteration, ds.spectral, color=look.GREEN)
-    end = float(ds.iteration[-1])
-    high = max(3.0, 1.05 * float(ds.spectral[-1]))
-    ax.set(xlim=(0, end), ylim=(0, high))
-    for y, text, colour in ((0.94, "|W|₂²", look.GREEN), (0.84, "stable rank", look.THEORY), (0.74, "loss", look.INK)):
-        ax.text(0.36, y, text, color=colour, fontsize=7, transform=ax.transAxes)
+    ax.set(xlim=(0, end), ylim=(0, 1.05 * max(1.0, float(ds.spectral[-1]))))
+    for y, text, colour in ((0.62, "|W|₂²", look.GREEN), (0.2, "loss", look.INK)):
+        ax.text(0.95, y, text, color=colour, fontsize=7, ha="right", transform=ax.transAxes)
     look.iterations(ax.xaxis)
-    look.letter(ax, "c", "loss, norm, rank")
+    look.letter(ax, "c", "loss and norm")
+    ax = axes[3]
+    ax.plot(ds.iteration, ds.stable_rank, color=look.THEORY)
+    for level in (1, 2):
+        ax.axhline(level, color=look.FAINT, lw=0.5, ls=":")
+    ax.set(xlim=(0, end), yscale="log", ylim=(0.85, 1.2 * float(ds.stable_rank.max())))
+    ax.set_yticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
+    ax.set_yticks([], minor=True)
+    ax.set_ylim(0.85, 1.2 * float(ds.stable_rank.max()))
+    look.iterations(ax.xaxis)
+    look.letter(ax, "d", "stable rank")
     shown = [
         (ds.neuron_image[0], "w̄₊"),
         (ds.class_image[0], "mean of +"),
-        (ds.neuron_image[0] * _scale(ds, 0) + ds.mean_image, "w̄₊ + mean"),
+        (ds.neuron_image[0] * _scale(ds, 0) + ds.mean_image, "w̄₊ scaled + mean"),
         (ds.class_image[0] + ds.mean_image, f"digit {plus}"),
         (ds.neuron_image[1], "w̄₋"),
         (ds.class_image[1], "mean of −"),
-        (ds.neuron_image[1] * _scale(ds, 1) + ds.mean_image, "w̄₋ + mean"),
+        (ds.neuron_image[1] * _scale(ds, 1) + ds.mean_image, "w̄₋ scaled + mean"),
         (ds.class_image[1] + ds.mean_image, f"digit {minus}"),
     ]
     for k, (ax, (picture, name)) in enumerate(zip(low.subplots(1, 8), shown, strict=True)):
@@ -190,7 +202,7 @@ def draw(ds):
         ax.imshow(picture, cmap=look.signed() if centred else "Greys", vmin=-most if centred else 0.0, vmax=most)
         look.blank(ax)
         ax.set_title(name, fontsize=6.5, loc="center")
-    low.suptitle("$\\bf{d}$  mean neurons and mean images", x=0.008, ha="left", fontsize=8.5)
+    low.suptitle("$\\bf{e}$  mean neurons and mean images", x=0.008, ha="left", fontsize=8.5)
     return fig
 
 
@@ -205,6 +217,7 @@ def caption(ds) -> str:
     images of each ({100 * float(ds.negative_pairs):.1f}% of label-signed pairs are negative, so the assumption holds
     only roughly). b: neurons start almost orthogonal to the class sums and align with them long before anything is
     learnt; alignment dips when the loss falls. c: then |W|_2^2 grows and the loss falls, at iteration
-    {take_off(ds):,.0f}; the stable rank (cut at 3) goes to 1. d: mean neurons look like the class means, here also
-    with the global mean added back. Mean exponential loss, the reading that fits the text's iterations; which digit
+    {take_off(ds):,.0f}. d: the stable rank falls from {float(ds.stable_rank[0]):.0f} to about 1. e: mean neurons look
+    like the class means; with the global mean added back they are first brought to the norm of their class mean, as a
+    neuron's size means nothing there. Mean exponential loss, the reading that fits the text's iterations; which digit
     is +1 is not said."""

@@ -42,6 +42,15 @@ def share(values, stated: float) -> tuple[float, float]:
 
 
 def draw(ds, seen):
+    """The panels; in the last one what is positive, not dead and outside S+ is circled."""
     from reluflow.papers.min2024 import _plane
+    from reluflow.plot import look
 
-    return _plane.panels(ds, seen)[0]
+    fig = _plane.panels(ds, seen)[0]
+    last = ds.isel(iteration=-1)
+    who = (last.sign.values > 0) & (last.cone.values == 0)
+    reach = 0.62 * 1.25 * float(np.linalg.norm(ds.x, axis=1).max())
+    for tip in np.unique(np.round(reach * last.direction.values[who], 1), axis=0):
+        ax = fig.axes[ds.sizes["panel"] - 1]
+        ax.plot(*tip, "o", mfc="none", mec=look.INK, mew=1.0, ms=9, zorder=5)
+    return fig

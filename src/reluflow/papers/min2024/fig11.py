@@ -7,6 +7,21 @@ SETTINGS = {
     "quick": dict(pair=[1, 7], images=400, width=50, sigma=1e-6, seed=0, last=7200, dtype="float32"),
     "full": dict(pair=[1, 7], images=0, width=50, sigma=1e-6, seed=0, last=15_000, dtype="float32"),
 }
+STATED = {
+    "paper": (
+        "cosines with the class sums",
+        "cos(x+, x-)",
+        "aligned by",
+        "loss then",
+        "stable rank",
+        "alignment dips",
+        "|W|_2^2 grows",
+    ),
+    "handbook": (
+        "take-off of the loss",
+        "take-off on the full pair",
+    ),
+}
 
 
 def compute(*, pair, images, width, sigma, seed, last, dtype):

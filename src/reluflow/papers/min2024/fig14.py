@@ -5,6 +5,16 @@ from __future__ import annotations
 from reluflow.papers.min2024 import _walk
 
 SETTINGS = _walk.SETTINGS
+STATED = {
+    "paper": (
+        "switches of all V+",
+        "V+ neurons that end",
+        "the neuron shown ends",
+        "and negative data",
+        "its longest stay",
+        "its arrival",
+    ),
+}
 
 
 def compute(**settings):

@@ -5,6 +5,14 @@ from __future__ import annotations
 from reluflow.papers.min2024 import _walk
 
 SETTINGS = _walk.SETTINGS
+STATED = {
+    "paper": (
+        "edges whose twin",
+        "twins used twice",
+        "an edge's cost",
+        "data an edge",
+    ),
+}
 
 
 def compute(**settings):

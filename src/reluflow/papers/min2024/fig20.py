@@ -7,6 +7,9 @@ import numpy as np
 from reluflow.claim import Claim
 
 SETTINGS = {"quick": dict(a=0.5, steps=[0.2, 0.1, 0.05]), "full": dict(a=0.5, steps=[0.2, 0.1, 0.05])}
+STATED = {
+    "paper": ("what the constant curve",),
+}
 
 
 def compute(*, a, steps):

@@ -7,6 +7,9 @@ import numpy as np
 from reluflow.claim import Claim
 
 SETTINGS = {"quick": dict(leave=[0.0, 0.7, 1.4], t1=3.0), "full": dict(leave=[0.0, 0.7, 1.4], t1=3.0)}
+STATED = {
+    "paper": ("every leaving curve",),
+}
 
 
 def compute(*, leave, t1):

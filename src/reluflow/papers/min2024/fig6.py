@@ -13,6 +13,23 @@ SETTINGS = {
 }
 SEEN = ("start", "aligned", "trained")
 COUNTED = 6000  # the iteration at which the handbook counts neurons in cones
+STATED = {
+    "paper": (
+        "aligned: neurons alive",
+        "loss then",
+        "stable rank at the end",
+    ),
+    "handbook": (
+        "aligned: cosine, median",
+        "first fall",
+        "iterations between",
+        "second fall",
+        "in S+",
+        "in S-",
+        "dead, mean",
+        "anywhere else",
+    ),
+}
 
 
 def compute(*, width, sigma, seed, seeds, last, panels):

@@ -9,6 +9,17 @@ from reluflow.papers.min2024 import _two_data
 
 SETTINGS = _two_data.settings(delta=0.1, seed=0)
 SEEN = ("start", "all in S+", "trained")
+STATED = {
+    "paper": (
+        "the run shown",
+        "outside S+ at 21000",
+    ),
+    "handbook": (
+        "outside S+ at 7000",
+        "share of runs",
+        "loss at 7000",
+    ),
+}
 
 
 def compute(**settings):

@@ -7,6 +7,14 @@ from reluflow.papers.min2024 import _two_data
 
 SETTINGS = _two_data.settings(delta=0.001, seed=1)
 SEEN = ("start", "several outside S+", "trained, one outside")
+STATED = {
+    "paper": ("the run shown",),
+    "handbook": (
+        "outside S+",
+        "share of runs",
+        "loss at 21000",
+    ),
+}
 
 
 def compute(**settings):
@@ -42,5 +50,5 @@ def caption(ds) -> str:
     out = ds.outside
     return f"""As Figure 7 with mu = sin 0.001: S+ is entered so slowly that at 7000 several positive neurons that are
     not dead still point along x1 or x2 (b; over {ds.sizes["run"]} seeds {float(out.sel(moment=7000).mean()):.1f} on
-    average), and at 21000, the loss being nearly 0, one remains in the run shown (c;
+    average), and at 21000, the loss being nearly 0, one remains in the run shown (c, circled;
     {float(out.sel(moment=21_000).mean()):.2f} on average)."""

@@ -33,7 +33,7 @@ def check(data, zeta1: float | None = None, samples: int = 2000, seed: int = 0) 
         cap = _cap(centre, zeta, samples, seed)
         claims.append(Claim(f"deepest excursion from {name}: least <u_i, z> in the cap", least, ">=", 0.0, wide))
         claims.append(Claim("the same over random points of the cap", float((cap @ geo.u.T).min()), ">=", 0.0, wide))
-    if geo.separable:
+    if geo.separable and zeta < 1.0 - slack:  # at 1 all data are along one line, and a cap cannot be wider
         wider = [_least(geo.u, s * t / np.linalg.norm(t), min(1.0, 1.001 * zeta)) for s, t in _sums(geo)]
         claims.append(Claim("a cap with 1.001 zeta_1 leaves its cone: least <u_i, z>", min(wider), "<", 0.0))
     claims.append(Claim("zeta_1 >= xi", zeta, ">=", geo.xi, slack))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
+from reluflow.papers._chance import counted
 from reluflow.papers.min2024._constants import geometry
 
 needs = "data"
 LOG_SCALE = -2000.0
+LEVEL = 0.9999
 
 
 def check(data, samples: int = 20000, neurons: int = 200, seed: int = 0) -> Report:
@@ -17,8 +19,8 @@ def check(data, samples: int = 20000, neurons: int = 200, seed: int = 0) -> Repo
     m such neurons all fail with probability at most $2^{-m}$; and of neurons followed by the flow, at least half end in
     their cone.
 
-    Frequencies over `samples` Gaussian directions, slack four standard deviations; the flow follows `neurons` neurons
-    of one network at e^-2000, where they do not feel each other, so they are independent samples.
+    Frequencies over `samples` Gaussian directions, slack their 99.99% confidence intervals; the flow follows `neurons`
+    neurons of one network at e^-2000, where they do not feel each other, so they are independent samples.
     """
     geo = geometry(data)
     rng = np.random.default_rng([seed, 3])
@@ -29,22 +31,20 @@ def check(data, samples: int = 20000, neurons: int = 200, seed: int = 0) -> Repo
         if len(rows) == 0:
             continue
         hit = np.any(w @ rows.T > 0, axis=1)
-        claims.append(_frequency(f"a V{name} neuron starts active on I{name}", float(np.mean(hit)), ">=", 0.5, samples))
+        text = f"a V{name} neuron starts active on I{name}"
+        claims.append(counted(text, int(np.sum(hit)), samples, ">=", 0.5, LEVEL))
         if data.d == 2:
             u = rows / np.linalg.norm(rows, axis=1)[:, None]
             span = float(np.arccos(np.clip(np.min(u @ u.T), -1, 1)))
             exact = 0.5 + span / (2 * np.pi)
-            claims.append(_frequency("the same, exactly in the plane", float(np.mean(hit)), "=", exact, samples))
+            text = "the same, exactly in the plane"
+            claims.append(counted(text, int(np.sum(hit)), samples, "=", exact, LEVEL))
         for m in (2, 4):
             none = ~hit[: samples // m * m].reshape(-1, m).any(axis=1)
             text = f"no one of {m} V{name} neurons starts active on I{name}"
-            claims.append(_frequency(text, float(np.mean(none)), "<=", 2.0**-m, len(none)))
+            claims.append(counted(text, int(np.sum(none)), len(none), "<=", 2.0**-m, LEVEL))
     claims += _followed(data, neurons, seed)
     return Report("min2024.random_init", claims, [Claim("mu > 0", geo.mu, ">", 0.0)], geo.shown())
-
-
-def _frequency(text: str, seen: float, relation: str, p: float, samples: int) -> Claim:
-    return Claim(text, seen, relation, p, slack=4 * np.sqrt(p * (1 - p) / samples), note=f"{samples} samples")
 
 
 def _followed(data, neurons: int, seed: int) -> list[Claim]:
@@ -59,6 +59,6 @@ def _followed(data, neurons: int, seed: int) -> list[Claim]:
     for sign, name in ((1.0, "+"), (-1.0, "-")):
         who = np.flatnonzero(run.sign == sign)
         if len(who) and np.any(np.sign(data.y) == sign):
-            share = float(np.mean([run.ends[j] == "own" for j in who]))
-            claims.append(_frequency(f"V{name} neurons that end in S{name}", share, ">=", 0.5, len(who)))
+            own = sum(run.ends[j] == "own" for j in who)
+            claims.append(counted(f"V{name} neurons that end in S{name}", own, len(who), ">=", 0.5, LEVEL))
     return claims

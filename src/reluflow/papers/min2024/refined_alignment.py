@@ -70,6 +70,8 @@ def _pace(run, who, axis, size, name) -> list[Claim]:
     if outputs > 1.0:
         return [Claim(text, np.nan, "=", WAIT, note="outputs pass 1 before that")]
     tan = _half_tan(seen.unit[:, who], axis)
+    if not np.all(tan > 0):
+        return [Claim(text, np.nan, "=", WAIT, note="a neuron is along x to every digit: its angle has no logarithm")]
     fall = np.log(tan[0]) - np.log(tan[1])
     left = float(np.sin(2 * np.arctan(np.min(tan[1]))))
     slack = 100 * run.sol.stats.rtol / left + 2 * run.geo.n * run.geo.x_max * outputs * WAIT / size / left

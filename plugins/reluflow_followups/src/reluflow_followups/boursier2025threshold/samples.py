@@ -100,7 +100,10 @@ def draw(ds):
     one.set(ylabel="loss at the end / linear", ylim=(-0.05, 1.12))
     look.letter(one, "a", "interpolation stops")
     two.plot(n, ds.linear_excess.median("seed"), color=look.FAINT)
-    look.beside(two, n[-1], float(ds.linear_excess.median("seed")[-1]), "linear", look.FAINT, dx=-6, dy=-6, ha="right")
+    middle = len(n) // 2
+    look.beside(
+        two, n[middle], float(ds.linear_excess.median("seed")[middle]), "linear", look.FAINT, dx=-2, dy=-12, ha="right"
+    )
     two.set(yscale="log", ylabel="excess error")
     look.letter(two, "b", "and learning begins")
     three.set(ylabel="directions", ylim=(0, float(ds.groups.max()) + 0.6))

@@ -1,0 +1,97 @@
+"""Dead neurons that could have been woken.
+
+A neuron may die on the boundary of the last datum it saw, pushed there by s g < 0. It does not move any more, and while
+s g < 0 nothing else is possible. Should s g turn positive later, it may stay or leave at any time: solutions are not
+unique. The run keeps it off, as descent does; here the instant is found and recorded, as a second `dead` event that
+names the datum and is not unique.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reluflow.drive.recorder import States, Tape
+from reluflow.engine.field import DEAD
+from reluflow.engine.layout import parts
+from reluflow.engine.surfaces import EV_DEAD
+from reluflow.losses import LOSSES
+
+if TYPE_CHECKING:
+    from reluflow.drive.exact import Machine
+
+ON_IT = 1e-13  # of |w|: a dead neuron this near to a boundary is on it
+CLEARLY = 100.0  # tolerances by which s g must have turned: outputs are promised to as many
+
+
+def note_free_to_leave(machine: Machine, tape: Tape) -> None:
+    """Adds an event for every dead neuron and datum that could have woken it."""
+    problem = machine.made_of[0]
+    if problem.activation.slope > 0.0 or LOSSES[problem.loss].tailed:  # with a tail g keeps the sign of y
+        return
+    q, b, _, _ = parts(machine.st.y, machine.m)
+    size = np.linalg.norm(q, axis=1)[:, None]
+    on = (np.abs(q @ machine.pk.e.T) <= ON_IT * size) & (size > 0.0)
+    pairs = np.argwhere(on & (machine.st.dead == DEAD)[:, None] & (machine.pk.opposite == 0)[None]).tolist()
+    if not pairs:
+        return
+    marks, resume = tape.checkpoints()
+    pushes = _Pushes(machine, marks, resume)
+    known = tape.all_events()
+    deaths = {int(j): clock for clock, j, _, kind, _ in known if kind == EV_DEAD}
+    rows = []
+    for j, k in pairs:
+        s = 1.0 if b[j] >= 0.0 else -1.0
+        clock = pushes.turns(k, s, deaths.get(j, 0.0))
+        if clock is not None:
+            rows.append((clock, j, k, EV_DEAD, 0.0))
+    if rows:
+        every = np.concatenate([known, rows])
+        tape.events = [every[np.argsort(every[:, 0], kind="stable")]]
+
+
+class _Pushes:
+    """What each surface does to a neuron that meets it, along a run."""
+
+    def __init__(self, machine: Machine, marks: States, resume: np.ndarray):
+        # A machine of its own: replays must not change what the run counts.
+        self.machine, self.marks, self.resume = type(machine)(*machine.made_of), marks, resume
+        pk = self.machine.pk
+        self.at_marks = self._of(marks)
+        size = np.bincount(pk.surf, np.abs(pk.alpha), machine.big)
+        self.clearly = CLEARLY * machine.run.rtol * pk.weight * np.max(np.abs(pk.y)) * size
+
+    def _of(self, states: States) -> np.ndarray:
+        """(rows, S) the jumps of the pull: sum over the rows of a surface of |x_i| g_i."""
+        pk = self.machine.pk
+        f = self.machine.look(states.clock, states.y, states.code)[0] / self.machine.units.y0
+        g = LOSSES[self.machine.made_of[0].loss].force(pk.y, f, pk.weight)
+        return np.array([np.bincount(pk.surf, np.abs(pk.alpha) * row, self.machine.big) for row in g])
+
+    def turns(self, k: int, s: float, since: float) -> float | None:
+        """The clock at which s F_k turns from negative to clearly positive for the first time; None if it does not."""
+        clock, push = self.marks.clock, s * self.at_marks[:, k]
+        later = np.flatnonzero((clock >= since) & (push > self.clearly[k]))
+        if len(later) == 0:
+            return None
+        before = np.flatnonzero((clock[: later[0]] >= since) & (push[: later[0]] <= 0.0))
+        if len(before) == 0:
+            return float(since)
+        return self._located(k, s, int(before[-1]), float(clock[before[-1] + 1]))
+
+    def _located(self, k: int, s: float, row: int, end: float) -> float:
+        """The zero of s F_k behind checkpoint `row`, before `end`."""
+        from scipy.optimize import brentq
+
+        start = self.marks.rows([row])
+
+        def push(clock: float) -> float:
+            self.machine.restore(float(start.clock[0]), float(self.resume[row]), start.y[0], start.code[0])
+            y, code = self.machine.frames(np.array([clock]))
+            return s * float(self._of(States(np.array([clock]), y, code))[0, k])
+
+        begin = float(start.clock[0])
+        if push(end) <= 0.0 or s * self.at_marks[row, k] >= 0.0:
+            return begin
+        return float(brentq(push, begin, end, xtol=1e-12 * max(end, 1.0), rtol=1e-12))
