@@ -281,12 +281,10 @@ def test_round_trip_from_a_scale_that_underflows(kind, tmp_path):
     same_bits(small(data={"kind": kind}, init=init, solve={"t1": 4000.0}), tmp_path)
 
 
-def test_label_noise_is_a_key_of_every_kind_of_data_and_of_sweeps():
+def test_label_noise_is_a_key_of_every_kind_of_data():
     plain = dict(data={"kind": "teacher", "n": 10, "d": 2}, init={"kind": "balanced", "width": 4}, solve={"t1": 1.0})
     clean = rf.Experiment(**plain).data
     noisy = rf.Experiment(**plain).changed({"data.label_noise": 0.5, "data.label_flip": 0.2, "data.label_seed": 3}).data
     np.testing.assert_array_equal(noisy.y, clean.noisy(flip=0.2, std=0.5, seed=3).y)
-    found = rf.sweep(rf.Experiment(**plain), {"data.label_noise": [0.0, 0.5]})
-    assert found["final.log_loss"].shape == (2,) and not found["failed"].any()
     with pytest.raises(rf.ExperimentError, match="label_flip"):
         rf.Experiment(**plain).changed({"data.label_flip": "many"})

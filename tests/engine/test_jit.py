@@ -128,7 +128,7 @@ def test_kernels_compiled_from_other_sources_are_forgotten_wherever_numba_keeps_
     assert tmp_path in folder.parents and list(folder.glob("*.nbc"))
     entry()
     assert list(folder.glob("*.nbc")), "nothing has changed"
-    monkeypatch.setattr(_jit, "sources", lambda: "a force was doubled in field.py")
+    monkeypatch.setattr(_jit, "sources", lambda *_: "a force was doubled in field.py")
     entry()
     assert not list(folder.glob("*.nb[ci]"))
 
@@ -140,7 +140,7 @@ def test_kernels_stored_late_by_a_process_with_older_sources_are_not_used(monkey
         return _jit.entry(lambda x: 2.0 * x)
 
     late = entry()
-    monkeypatch.setattr(_jit, "sources", lambda: "newer")
+    monkeypatch.setattr(_jit, "sources", lambda *_: "newer")
     entry()
     late(1.5)
     found = entry()

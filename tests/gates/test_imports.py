@@ -25,7 +25,7 @@ LAYERS = (
     ("engine", "reference"),
     ("drive",),
     ("clock", "replay", "solution", "store", "phases", "solve", "experiment", "_schema"),
-    ("_early", "_saddles", "limit", "compare", "confirm"),
+    ("_early", "_saddles", "limit", "compare", "confirm", "resume"),
     ("observe", "single", "many"),
     ("deep", "torch", "population"),
     ("bias", "certify_check"),
