@@ -259,6 +259,7 @@ def _grew(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 def _told(sol: Solution, track: Track, edges: list[float], kinds: list[str]) -> Phases:
     """Phases from their edges: convergence split off, losses, neurons and half-times filled in."""
+    edges, kinds = _without_empty(edges, kinds)
     clock, t, logs, _, _ = track.columns
     ends = track.at(np.array(edges))
     if kinds[-1] == "plateau" and sol.problem.tailed and _fitted(sol):
@@ -290,13 +291,37 @@ def _told(sol: Solution, track: Track, edges: list[float], kinds: list[str]) -> 
         if kind == "growth":
             start = saddle[k - 1] if k > 0 else ends[2][0]
             after = saddle[k + 1] if k + 1 < len(kinds) else ends[2][-1]
-            level = np.log(0.5 * (np.exp(start) + np.exp(after)))
-            i = np.flatnonzero((clock > edges[k]) & (logs <= level))
-            if len(i) and i[0] > 0:
-                at = _crossing(partial(_below, track, level), clock[i[0] - 1], clock[i[0]])
-                half = float(sol.clock.times(at)[0])
+            half = _half(sol, track, edges[k : k + 2], start, after)
+            if half is None:  # a slow end of it counts as the plateau behind: half of what it does itself
+                half = _half(sol, track, edges[k : k + 2], ends[2][k], ends[2][k + 1])
         rows.append(_phase(sol, kind, edges[k], edges[k + 1], saddle[k], neurons, half))
     return Phases(rows)
+
+
+def _half(sol: Solution, track: Track, span: list[float], start: float, after: float) -> float | None:
+    """When the loss is half-way between two log losses, None if that is outside the span of the clock."""
+    clock, _, logs, _, _ = track.columns
+    level = np.log(0.5 * (np.exp(start) + np.exp(after)))
+    i = np.flatnonzero((clock > span[0]) & (logs <= level))
+    if len(i) == 0 or i[0] == 0:
+        return None
+    at = _crossing(partial(_below, track, level), clock[i[0] - 1], clock[i[0]])
+    return float(sol.clock.times(at)[0]) if span[0] <= at <= span[1] else None
+
+
+def _without_empty(edges: list[float], kinds: list[str]) -> tuple[list[float], list[str]]:
+    """The same without phases of no length; what they parted is one phase."""
+    left: list[float] = [edges[0]]
+    names: list[str] = []
+    for k, kind in enumerate(kinds):
+        if edges[k + 1] <= edges[k] and len(kinds) > 1:
+            continue
+        if names and names[-1] == kind:
+            left[-1] = edges[k + 1]
+        else:
+            left.append(edges[k + 1])
+            names.append(kind)
+    return left, names
 
 
 def _fitted(sol: Solution) -> bool:
