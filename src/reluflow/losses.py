@@ -226,8 +226,3 @@ class Softmax:
 
 SOFTMAX = Softmax()
 TABLE: dict[str, Loss | Softmax] = {**LOSSES, SOFTMAX.name: SOFTMAX}
-
-
-def one_hot(y: np.ndarray, k: int) -> np.ndarray:
-    """Classes 0 to k - 1 as rows of k numbers, 1 for the class and 0 for the others."""
-    return (np.asarray(y)[..., None] == np.arange(k)).astype(float)

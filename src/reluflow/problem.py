@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from reluflow._checks import by_name, number, one_of
-from reluflow.data.core import Data, class_count
+from reluflow.data.core import Data, class_count, one_hot
 from reluflow.init import Params
-from reluflow.losses import TABLE, Softmax, one_hot
+from reluflow.losses import TABLE, Softmax
 
 
 def _share(name: str, value: float) -> float:

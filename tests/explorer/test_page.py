@@ -270,7 +270,7 @@ def text_of_log(log):
     ("preset", "scale"),
     [
         ("two_points", "-100000"),
-        ("toy_plane", None),
+        pytest.param("toy_plane", None, marks=pytest.mark.exhaustive),
         pytest.param("two_points", None, marks=pytest.mark.exhaustive),
         pytest.param("five_points", None, marks=pytest.mark.exhaustive),
     ],

@@ -304,8 +304,8 @@ def fuzzed(server, count, seed):
 
 
 def test_fuzzed_requests_get_2xx_or_4xx_in_json_and_the_server_lives(server):
-    found, _ = fuzzed(server, 120, seed=1)
-    assert found.get(200, 0) > 20 and found.get(422, 0) > 20  # neither all right nor all wrong
+    found, _ = fuzzed(server, 60, seed=1)
+    assert found.get(200, 0) > 10 and found.get(422, 0) > 10  # neither all right nor all wrong
     assert server[1].poll() is None and ask(server[0], experiment=TWO).status_code == 200
 
 

@@ -93,6 +93,7 @@ def test_pages_wait_for_each_other_and_findings_are_kept():
     finished(scene())
 
 
+@pytest.mark.exhaustive
 def test_a_page_that_moves_on_ends_its_own_checks_and_no_others():
     async def scene():
         supervisor, found = Supervisor(), []

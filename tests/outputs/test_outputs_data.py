@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.data.core import class_margins
-from reluflow.losses import LOSSES, SOFTMAX, TABLE, one_hot
+from reluflow.data.core import class_margins, one_hot
+from reluflow.losses import LOSSES, SOFTMAX, TABLE
 
 
 def test_labels_of_one_column_are_the_labels_themselves():

@@ -23,9 +23,9 @@ from reluflow.bias._input import activation_of, as_data, cone_of, outputs, squar
 from reluflow.bias._programme import NoSolution
 from reluflow.bias.min_norm import Bound, bounds_of, several_outputs, solve_cone
 from reluflow.bias.patterns import MOST, Patterns
-from reluflow.data.core import Data, class_count
+from reluflow.data.core import Data, class_count, one_hot
 from reluflow.init import Params
-from reluflow.losses import LOSSES, one_hot
+from reluflow.losses import LOSSES
 from reluflow.problem import Problem
 
 if TYPE_CHECKING:

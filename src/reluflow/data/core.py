@@ -197,6 +197,11 @@ def _class_names(given, y: np.ndarray) -> tuple[str, ...]:
     return names
 
 
+def one_hot(y: np.ndarray, k: int) -> np.ndarray:
+    """Classes 0 to k - 1 as rows of k numbers, 1 for the class and 0 for the others."""
+    return (np.asarray(y)[..., None] == np.arange(k)).astype(float)
+
+
 def class_count(y: np.ndarray) -> int:
     """The largest class plus 1; labels that are not classes are refused."""
     bad = y[(y != np.rint(y)) | (y < 0)]

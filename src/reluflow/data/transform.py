@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from reluflow._checks import as_finite, number, whole
 from reluflow.data import _gram
 from reluflow.data.core import PARALLEL, Data, class_count
-from reluflow.losses import one_hot as labels_one_hot
+from reluflow.data.core import one_hot as labels_one_hot
 
 MANY_LABELS = 20
 
