@@ -416,6 +416,7 @@ class Solution:
         slides += f" ({s.unrecorded} not listed)" if s.unrecorded else ""
         odd = f", {s.non_unique} not unique" if s.non_unique else ""
         odd += f", {s.wakeable} dead neurons could be woken" if s.wakeable else ""
+        odd += ", not determined: rounding decides what follows" if s.regimes.get("undetermined") else ""
         return (
             f"Solution(t = 0..{end_text(self)}: {steps}, {s.events} events{slides}{odd}, loss {loss}, "
             f"{accuracy}; {self.outcome.value})"
