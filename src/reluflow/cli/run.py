@@ -101,6 +101,10 @@ class _Wanted(NamedTuple):
 def _run(file: Path, texts: list[str], wanted: _Wanted) -> None:
     import os
     import shutil
+    import sys
+
+    if not wanted.json and sys.stderr.isatty():
+        typer.echo(f"reading {file}", err=True)  # at once: numpy and numba take a second or two to load
 
     from reluflow.cli import _show
     from reluflow.experiment import Experiment
