@@ -178,7 +178,7 @@ def end_clock(problem: Problem, t1: float | None, log_t1: float | None, method: 
                 "rounding, so omit both `t1` and `log_t1` to run until convergence."
             )
         return float(clock.of_log(log_t1))
-    if problem.endless:
+    if problem.endless and not isinstance(method, DecayLimit):
         raise ValueError(
             f"`t1` must be given for the {problem.loss} loss, got None: its exponential tail never converges. "
             "Give `t1` or `log_t1`, e.g. `log_t1=230` for 1e100; with `decay` > 0 it converges."

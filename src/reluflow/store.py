@@ -88,11 +88,11 @@ def replace_run(sol: Solution, path: str | Path) -> Path:
     path = Path(path)
     if path.exists():
         read_attributes(path)  # not a folder of something else
-    with_new = path.with_name(f"{path.name}.new")
-    shutil.rmtree(with_new, ignore_errors=True)
-    save(sol, with_new)
+    fresh = path.with_name(f"{path.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    save(sol, fresh)
     shutil.rmtree(path, ignore_errors=True)
-    os.rename(with_new, path)
+    os.rename(fresh, path)
     _sync(path.parent)
     return path
 

@@ -58,8 +58,11 @@ class _Pushes:
         # A machine of its own: replays must not change what the run counts.
         self.machine, self.marks, self.resume = type(machine)(*machine.made_of), marks, resume
         pk = self.machine.pk
+        self.weight = np.zeros((machine.n, machine.big))  # |x_i| of the rows of each surface
+        self.weight[np.arange(machine.n), pk.surf] = np.abs(pk.alpha)
+        self.known: dict[tuple[int, float, int], float] = {}  # neurons that died on one datum are woken together
         self.at_marks = self._of(marks)
-        size = np.bincount(pk.surf, np.abs(pk.alpha), machine.big)
+        size = np.sum(self.weight, axis=0)
         self.clearly = CLEARLY * machine.run.rtol * pk.weight * np.max(np.abs(pk.y)) * size
 
     def _of(self, states: States) -> np.ndarray:
@@ -67,7 +70,7 @@ class _Pushes:
         pk = self.machine.pk
         f = self.machine.look(states.clock, states.y, states.code)[0] / self.machine.units.y0
         g = LOSSES[self.machine.made_of[0].loss].force(pk.y, f, pk.weight)
-        return np.array([np.bincount(pk.surf, np.abs(pk.alpha) * row, self.machine.big) for row in g])
+        return np.einsum("ti,ik->tk", g, self.weight)
 
     def turns(self, k: int, s: float, since: float) -> float | None:
         """The clock at which s F_k turns from negative to clearly positive for the first time; None if it does not."""
@@ -77,8 +80,11 @@ class _Pushes:
             return None
         before = np.flatnonzero((clock[: later[0]] >= since) & (push[: later[0]] <= 0.0))
         if len(before) == 0:
-            return float(since)
-        return self._located(k, s, int(before[-1]), float(clock[before[-1] + 1]))
+            return None  # pushed off from the start on: an event of the start
+        place = k, s, int(before[-1])
+        if place not in self.known:
+            self.known[place] = self._located(*place, float(clock[before[-1] + 1]))
+        return self.known[place]
 
     def _located(self, k: int, s: float, row: int, end: float) -> float:
         """The zero of s F_k behind checkpoint `row`, before `end`."""
