@@ -60,7 +60,9 @@ class _Pushes:
         pk = self.machine.pk
         self.weight = np.zeros((machine.n, machine.big))  # |x_i| of the rows of each surface
         self.weight[np.arange(machine.n), pk.surf] = np.abs(pk.alpha)
-        self.known: dict[tuple[int, float, int], float] = {}  # neurons that died on one datum are woken together
+        self.known: dict[
+            tuple[int, float, int, float], float | None
+        ] = {}  # neurons that died on one datum are woken together
         self.at_marks = self._of(marks)
         size = np.sum(self.weight, axis=0)
         self.clearly = CLEARLY * machine.run.rtol * pk.weight * np.max(np.abs(pk.y)) * size
@@ -78,18 +80,20 @@ class _Pushes:
         later = np.flatnonzero((clock >= since) & (push > self.clearly[k]))
         if len(later) == 0:
             return None
-        before = np.flatnonzero((clock[: later[0]] >= since) & (push[: later[0]] <= 0.0))
-        if len(before) == 0:
-            return None  # pushed off from the start on: an event of the start
-        place = k, s, int(before[-1])
+        end = int(later[0])
+        before = np.flatnonzero((clock[:end] >= since) & (push[:end] <= 0.0))
+        # Checkpoints are thinned: there may be none between its death and the turn.
+        row = int(before[-1]) if len(before) else max(0, int(np.searchsorted(clock, since, side="right")) - 1)
+        place = k, s, row, max(since, float(clock[row]))
         if place not in self.known:
-            self.known[place] = self._located(*place, float(clock[before[-1] + 1]))
+            self.known[place] = self._located(place, float(clock[row + 1] if len(before) else clock[end]))
         return self.known[place]
 
-    def _located(self, k: int, s: float, row: int, end: float) -> float:
-        """The zero of s F_k behind checkpoint `row`, before `end`."""
+    def _located(self, place: tuple[int, float, int, float], end: float) -> float | None:
+        """The zero of s F_k in (begin, end], replayed from a checkpoint; None if it is positive at `begin` already."""
         from scipy.optimize import brentq
 
+        k, s, row, begin = place
         start = self.marks.rows([row])
 
         def push(clock: float) -> float:
@@ -97,7 +101,7 @@ class _Pushes:
             y, code = self.machine.frames(np.array([clock]))
             return s * float(self._of(States(np.array([clock]), y, code))[0, k])
 
-        begin = float(start.clock[0])
-        if push(end) <= 0.0 or s * self.at_marks[row, k] >= 0.0:
-            return begin
-        return float(brentq(push, begin, end, xtol=1e-12 * max(end, 1.0), rtol=1e-12))
+        low = push(begin) if begin > start.clock[0] else s * self.at_marks[row, k]
+        if low >= 0.0:
+            return None if low > 0.0 else begin
+        return float(brentq(push, begin, end, xtol=1e-12 * max(end, 1.0), rtol=1e-12)) if push(end) > 0.0 else end
