@@ -169,3 +169,14 @@ def test_the_bench_command_gives_the_late_rows_as_json():
         assert row["target"] == "<5" and row["met"] is (row["ratio"] < 5)
     wrong = bench("--rows", "lat")
     assert wrong.returncode == 2 and wrong.stderr.startswith("error `lat` is not a row: choose from figure2")
+
+
+def test_a_datum_that_nobody_can_fit_does_not_end_the_tail_of_the_others():
+    """Datum 1 loses its last neuron, which stays on its kink; datum 0 is fitted for ever by f' = |a|^2 s(-f)/n."""
+    w = [[0.436166666650826, 0.3980636340575606], [-0.94, 0.84], [1.57, -1.14], [-0.33, -1.34]]
+    init = rf.Params(np.array(w), np.array([1.0, 1, -1, -1]) / 4, log_scale=-2.14, log_scale_a=0.0)
+    problem = rf.Problem(rf.Data(np.eye(2), [1.0, -1.0]), init, loss="logistic", reduction="mean", train="first")
+    sol = rf.solve(problem, rf.Flow(rtol=1e-10), log_t1=100.0)
+    assert sol.outcome is rf.Outcome.REACHED
+    assert sol.outputs[-1, 1] == 0.0
+    assert abs(sol.outputs[-1, 0] - (100.0 - np.log(32.0))) < 1e-8  # f + e^f grows by t/32

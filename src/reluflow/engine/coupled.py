@@ -164,10 +164,7 @@ def resting(problem, state, run, v, work):
             if np.exp(2.0 * c[j]) <= rest and turn <= rest * rest:
                 continue
         for k in range(big):
-            if (state.code[j, k] & 3) >= SLID:
-                total += abs(work.probe_jump[k]) + abs(work.probe_base[k])
-                grain += work.noise[k]
-            else:
+            if (state.code[j, k] & 3) < SLID:  # what a held datum does to the neuron is projected out
                 total += abs(state.bits[j, k] * work.probe_jump[k] + work.probe_base[k])
                 grain += state.bits[j, k] * work.noise[k]
         bound = rest * total + 4.0 * grain

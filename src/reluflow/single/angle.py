@@ -66,6 +66,16 @@ def log_eps(y):
     return 2.0 * log_theta(y) + np.log(eps_over_square(angles(y)[1]))
 
 
+def log_s(y):
+    """log of s: right relative to s near phi = 0 and relative to eps near phi = pi."""
+    phi, theta = angles(y)
+    log_phi = log_theta(-np.asarray(y, dtype=float))
+    with np.errstate(divide="ignore"):
+        near_0 = 3.0 * log_phi + np.log(_series(_S, np.minimum(phi, SMALL)) / np.pi)
+        between = np.where(np.asarray(y) < 0, np.log(s(phi)), np.log1p(-np.minimum(eps(theta), 1.0)))
+    return np.where(phi < SMALL, near_0, between)
+
+
 def s_and_eps(y: float) -> tuple[float, float, float]:
     """(phi, s, eps) of one y: the scalar form that the integrator calls."""
     if y < 0.0:

@@ -20,7 +20,8 @@ def check(sol) -> Report:
     $|w_j(t)| \to \lambda A_j e^{|D_{P_j}|t}$.
 
     All crossings, as the signs of $\langle w_j, x_k\rangle$ show them, are compared with `rf.limit(problem).early`,
-    and $\log|w_j|$ midway to the first exit, for neurons whose direction has settled. Limits in lambda: slack is 100
+    and $\log|w_j|$ midway to the first exit, for neurons whose direction has settled. Hypothesis: at this scale the
+    last crossing comes before the first exit, after which outputs are not 0. Limits in lambda: slack is 100
     rtol of the time, and the outputs met by then over the least label, times t, which is how far a drive wrong by
     that much moves a crossing.
     """
@@ -63,11 +64,16 @@ def check(sol) -> Report:
         claims.append(Claim("log|w_j| midway to the first exit", np.nan, "=", 0.0, kind="limit", missing=missing))
     return Report(
         name="boursier2022.limit_alignment",
-        hypotheses=hypotheses(const)[:1] + hypotheses(const)[5:8],
+        hypotheses=[*hypotheses(const)[:1], *hypotheses(const)[5:8], _small_outputs(last, half)],
         claims=claims,
         constants={**const.numbers(), "last crossing": float(np.max(early.last, initial=0.0))},
         until=max(last, 0.5 * half if half is not None and np.isfinite(half) else 0.0),
     )
+
+
+def _small_outputs(last: float, half: float | None) -> Claim:
+    """Outputs are still small at the last crossing: at this scale it comes before the first exit."""
+    return Claim("the last crossing comes before the first exit", last, "<", np.inf if half is None else half)
 
 
 class Crossings(NamedTuple):

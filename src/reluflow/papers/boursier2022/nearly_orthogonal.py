@@ -23,7 +23,8 @@ def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol:
     slope of $\log|\theta_\delta - \theta_0|$ in log lambda is positive, and 1 to first order; at least 1/2 is asked.
     With `delta` fixed it does not: the slope is 0, within 0.2, as lambda goes on falling (both numbers are ours); and
     neurons switch on or slide along surfaces, which Lemma 6 excludes. Scales lambda and $\lambda^{3/2}$; cosines below
-    1e-15 cannot be written, so lambda must be above 1e-10. Both are limits.
+    1e-15 cannot be written, so lambda must be above 1e-10. Both are limits. A neuron that starts on the kink of a datum
+    is excluded: the tilt alone then decides whether it sees that datum, at every lambda.
     """
     const = Constants(problem)
     ells = [const.ell, 1.5 * const.ell]
@@ -40,7 +41,11 @@ def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol:
     }
     return Report(
         name="boursier2022.nearly_orthogonal",
-        hypotheses=[*data_hypotheses(const), Claim("log10 lambda", -const.ell / np.log(10), ">=", -10.0)],
+        hypotheses=[
+            *data_hypotheses(const),
+            Claim("log10 lambda", -const.ell / np.log(10), ">=", -10.0),
+            _off_kinks(problem, float(np.exp(-order * const.ell))),
+        ],
         claims=[
             Claim(
                 "delta = lambda: slope of log|theta_delta - theta_0| in log lambda",
@@ -66,6 +71,13 @@ def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol:
             "moved over delta, delta = lambda": moved["scale"][0] / max(float(np.exp(-order * ells[0])), 1e-300),
         },
     )
+
+
+def _off_kinks(problem: Problem, size: float) -> Claim:
+    """No tilt of this size changes what a neuron is active on at the start."""
+    w, x = problem.init.w, problem.data.x
+    cosine = np.abs(w @ x.T) / np.outer(np.linalg.norm(w, axis=1), np.linalg.norm(x, axis=1))
+    return Claim("least |cos(w_j, x_k)| at the start, cosines between rows", float(np.min(cosine)), ">", size)
 
 
 def tilted(data: Data, delta: float, seed: int = 0) -> Data:

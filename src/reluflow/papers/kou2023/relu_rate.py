@@ -34,15 +34,17 @@ def check(sol) -> Report:
     length = float(np.linalg.norm(v))
     force = 1.0 / (1.0 + np.exp(np.minimum(run.margin, 700.0)))
     along = (v @ at.x.T) * np.outer(at.sign, at.y)  # j y_i <x_i, V_jr>
-    on = np.where(along > 0, run.z > run.error, run.z >= -run.error)
+    size = np.max(np.abs(run.w), axis=(1, 2))
+    near = (run.error * size / np.max(size))[:, None, None]  # an error is relative to the weights of its own frame
+    on = np.where(along > 0, run.z > near, run.z >= -near)
     descent = np.einsum("frn,rn,fn->f", on.astype(float), along, force) / (at.n * at.m)
     mean = force.mean(axis=1)
-    size = run.log_loss
-    c = (bound / length) ** 2 / (1 + at.n * np.exp(size[0])) ** 2 if bound > 0 else np.nan
-    log_bound = -np.logaddexp(-size[0], np.log(c) + run.log_s)
+    log_l = run.log_loss
+    c = (bound / length) ** 2 / (1 + at.n * np.exp(log_l[0])) ** 2 if bound > 0 else np.nan
+    log_bound = -np.logaddexp(-log_l[0], np.log(c) + run.log_s)
     claims = [
         worst("-<grad L, V> over B mean|l'|", descent / (bound * mean), ">=", 1.0, slack=run.error, at=run.log_s),
-        worst("log L(s)", size[1:], "<=", log_bound[1:], slack=run.error, at=run.log_s[1:], log=True),
+        worst("log L(s)", log_l[1:], "<=", log_bound[1:], slack=run.error, at=run.log_s[1:], log=True),
     ]
     hypotheses = [*assumptions(at, leaky=False), Claim("B", bound, ">", 0.0)]
     return Report("kou2023.relu_rate", claims, hypotheses, {**at.report(), "B": bound, "|V|": length, "c": c})

@@ -44,7 +44,7 @@ def log_magnitude(m: int, log_v0: float, eps: float, log_t: np.ndarray, rtol: fl
 def range_of(problem: Problem) -> tuple[float, float]:
     """log r and log R in units of v*: r = min(v_0, v* s(phi_0)^(1/(m+1))), R = max(v_0, v*), which always bound v."""
     l0 = problem.log_v0 - problem.log_target
-    return min(l0, math.log1p(-problem.eps) / (problem.m + 1)), max(l0, 0.0)
+    return min(l0, float(log_h(problem.m, problem.y0))), max(l0, 0.0)
 
 
 def angle_rates(problem: Problem, log_r: float, log_R: float) -> tuple[float, float]:
@@ -101,6 +101,4 @@ def implicit(m: int, u, a: float):
 
 def log_h(m: int, y):
     """log of h = (1 - eps)^(1/(m+1)) in units of v*: v falls where it is above h and rises where it is below."""
-    theta = angle.angles(y)[1]
-    with np.errstate(divide="ignore"):
-        return np.log1p(-angle.eps(theta)) / (m + 1)
+    return angle.log_s(y) / (m + 1)

@@ -164,8 +164,12 @@ class Run:
 
     @cached_property
     def force(self) -> tuple[np.ndarray, np.ndarray]:
+        """`force_of` at every moment."""
+        return self.force_of(self.seen)
+
+    def force_of(self, seen: Witness) -> tuple[np.ndarray, np.ndarray]:
         """(mantissas, logs): r_i in theory's units (signed for the square loss: y_i (y_i - f_i))."""
-        g, log_g = self.seen.drive
+        g, log_g = seen.drive
         return self.data.y * g, log_g - np.log(self.problem.weight) + np.log(self.gain)
 
     @cached_property

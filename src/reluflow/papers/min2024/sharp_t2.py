@@ -35,9 +35,13 @@ def check(sol) -> Report:
             continue
         k = int(late[0])
         took, growth = t2 - run.tau[k], np.log(0.25) - logs[k]
-        r, log_r = run.force
-        inside = (run.tau >= run.tau[k]) & (run.tau <= t2)
-        least = float(np.min(r[inside][:, of] * np.exp(log_r[inside])[:, None]))
+        # t2 need not be a moment of the run, and forces fall until then: it is looked at by itself.
+        until = [run.force, run.force_of(run.at(np.array([t2 / run.tempo])))]
+        inside = [(run.tau >= run.tau[k]) & (run.tau <= t2), [True]]
+        least = min(
+            float(np.min(r[which][:, of] * np.exp(log_r[which])[:, None]))
+            for (r, log_r), which in zip(until, inside, strict=True)
+        )
         tan = np.linalg.norm(run.seen.unit[k, run.group(sign)] - total / size, axis=-1)
         angle = float(np.max(tan, initial=0.0)) ** 2
         slack = (angle + 100 * sol.stats.rtol) * took + 100 * sol.stats.rtol * t2

@@ -1,0 +1,94 @@
+"""Subjects on which a search once called a corrected form violated: a slack, a hypothesis or a rounding was missing."""
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+from reluflow.papers.lee2023._bounds import log_h
+from reluflow.single import angle
+
+
+def holds(report):
+    return report.applies and report.ok and not report.unfinished
+
+
+def balanced(x, y, w, signs, log_scale, **keys):
+    w = np.array(w)
+    init = rf.Params(w, np.array(signs) * np.linalg.norm(w, axis=1), log_scale=log_scale)
+    return rf.Problem(rf.Data(np.array(x), np.array(y)), init, **keys)
+
+
+def test_h_of_criterion_11_increases_where_its_angle_is_small():
+    run = rf.single.solve(rf.single.Problem(m=0, norm=0.0088, phi=0.0015), rf.Flow(rtol=1e-10), t1=60.0)
+    assert holds(rf.check("lee2023.criterion11", run))
+
+
+def test_the_logarithm_of_s_is_right_at_both_ends():
+    mp = pytest.importorskip("mpmath")
+    with mp.workdps(400):
+        for y in (-250.0, -7.17, -2.0, -1.0, 0.0, 1.0, 7.0, 30.0):
+            phi = 2 * mp.atan(mp.exp(y))
+            exact = mp.log((mp.sin(phi) - phi * mp.cos(phi)) / mp.pi)
+            assert float(abs(angle.log_s(y) / exact - 1)) < 2e-14
+    assert np.all(np.diff(log_h(0, np.linspace(-900.0, 30.0, 200))) > 0)
+
+
+def test_the_saddle_of_fact_1_is_one_for_large_labels():
+    x, y = np.eye(2), [34.81377348806958, -144.0865989832124]
+    w = [[2.255491303799721, -0.9679937573067354], [0.31698339551521276, 3.183152864606646]]
+    sol = rf.solve(balanced(x, y, w, [1, -1], -1016.5961200758413, reduction="sum"), rf.Flow(rtol=1e-12))
+    assert holds(rf.check("boursier2022.fact1", sol))
+
+
+def test_lemma_12_leaves_room_for_the_rounding_of_a_logarithm():
+    x, y = np.eye(2), [4.923057003767181, -5.00442039964608]
+    w = [[1.5639167452380613, -0.10075186163114691], [0.17206152336041242, 2.215484812714436]]
+    sol = rf.solve(balanced(x, y, w, [1, -1], -362452.8520513884, reduction="sum"), rf.Flow(rtol=2e-13))
+    assert not [c for c in rf.check("boursier2022.lemma12", sol).claims if c.verdict == "violated"]
+
+
+def test_crossings_of_the_limit_are_asked_for_before_the_first_exit_only():
+    y = [4.2, 3.4, -2.8, 0.53]
+    w = [[1.93, 2.12, 4.1, 0.6], [-0.79, -2.5, 1.34, 0.5], [0.91, -0.32, -0.72, 3.8], [-0.5, -4.5, -0.18, 1.3]]
+    report = {}
+    for log_scale in (-20.0, -100.0):
+        sol = rf.solve(balanced(np.eye(4), y, w, [1, -1, -1, -1], log_scale, reduction="mean"))
+        report[log_scale] = rf.check("boursier2022.limit_alignment", sol)
+    assert not report[-20.0].applies and report[-100.0].applies
+    assert not [c for c in report[-100.0].claims if c.verdict == "violated"]
+
+
+def test_nearly_orthogonal_rows_exclude_neurons_that_start_on_a_kink():
+    problem = balanced(np.eye(2), [-1.0, 0.1], [[1.0, 1.0], [2.0, 1.0], [1.0, 0.0]], [1, -1, 1], -5.0)
+    assert not rf.check("boursier2022.nearly_orthogonal", problem).applies
+
+
+def test_bits_at_the_start_are_exact_for_a_small_neuron():
+    w = [[0.13, 0.83], [-0.25, 1.07], [-0.43, 0.00146], [-1.49, -0.43]]
+    init = rf.Params(np.array(w), np.array([1, 1, -1, -1]) / 4, log_scale=-9.84, log_scale_a=0.0)
+    relu = rf.LeakyReLU(0.0, at_zero=1.0)
+    problem = rf.Problem(rf.Data(np.eye(2), [1.0, -1.0]), init, loss="logistic", train="first", activation=relu)
+    assert holds(rf.check("kou2023.relu_rate", rf.solve(problem, rf.Flow(rtol=1e-10), log_t1=100.0)))
+
+
+def test_the_least_force_until_t2_counts_t2_itself():
+    x = [
+        [-0.6802615102415948, 0.01626004118945727, 0.00930861189540961],
+        [0.9606254943381215, 0.2313090349248358, 0.020506209751221503],
+        [0.5439552275662485, -0.02578667342955228, 0.06610996719526123],
+        [2.55745024967001, 0.19710118055348913, 0.07681640399331364],
+    ]
+    w = [
+        [-0.6375757102802153, 0.2416869311304533, 1.1241639917593569],
+        [2.711563788528812, 1.0576957569553176, 0.09945804336616794],
+    ]
+    problem = balanced(x, [-1.0, 1, 1, 1], w, [1, -1], -23368.07611765637, loss="exponential", reduction="sum")
+    report = rf.check("min2024.sharp_t2", rf.solve(problem, rf.Flow(rtol=1e-8), log_t1=18.06))
+    assert not [c for c in report.claims if c.verdict == "violated"]
+
+
+def test_an_equality_of_lemma_15_holds_up_to_roundings_of_its_logarithms():
+    x = [[4.548940669963812, -0.026728693693140685], [-0.28897625692967877, 0.0016979684758397064]]
+    w = [[2.437679480996303, -0.054163952518103534], [3.3380093199006873, 4.5784688088988155]]
+    problem = balanced(x, [1.0, -1.0], w, [1, -1], -2121.5157461746426, loss="exponential", reduction="sum")
+    assert holds(rf.check("min2024.lemma15", rf.solve(problem, rf.Flow(rtol=1e-8), log_t1=18.0)))
