@@ -332,3 +332,40 @@ def test_the_end_of_a_run_can_be_read_however_small_its_neurons():
     # Both weights shrink at rate |y| x: log size = -5 - t. Parameters stop at the smallest log scale they take.
     assert sol.end.log_scale[0, 0] == pytest.approx(-1e14, rel=1e-6)
     assert np.broadcast_to(sol.final.log_scale, 1)[0] == -1e6
+
+
+def lopsided(ratio):
+    """(problem, w, a) with log(|a_j|/|w_j|) = ratio for every neuron."""
+    g = np.random.default_rng(3)
+    x, y = g.normal(size=(10, 3)), g.normal(size=10)
+    w = np.random.default_rng(5).normal(size=(20, 3))
+    w *= np.exp(-0.5 * ratio) / np.linalg.norm(w, axis=1)[:, None]
+    a = np.random.default_rng(6).choice([-1.0, 1.0], size=20) * np.exp(0.5 * ratio) / 20
+    return rf.Problem(rf.Data(x, y), rf.Params(w, a)), w, a
+
+
+@pytest.mark.parametrize("ratio", [12.0, 20.0, 24.0])
+def test_large_output_weights_stand_still_while_the_first_layer_learns(ratio):
+    """E10: as log(a/|w|) grows the flow is that of the first layer alone. |q| was had from 2 - b^2, which cancels."""
+    both, w, a = lopsided(ratio)
+    first = rf.Problem(both.data, rf.Params(w, a), train="first")
+    end = 100.0 * np.exp(-ratio)
+    runs = [rf.solve(problem, rf.Flow(rtol=1e-9), t1=end) for problem in (both, first)]
+    t = np.linspace(0.05, 1.0, 20) * end
+    assert runs[0].stats.events == runs[1].stats.events
+    assert np.max(np.abs(runs[0].outputs_at(t) - runs[1].outputs_at(t))) < 20 * np.exp(-ratio) + 1e-7
+    assert runs[0].stats.energy_error < 1e-8
+
+
+@pytest.mark.parametrize("ratio", [-12.0, -20.0])
+def test_large_first_layers_stand_still_while_the_output_weights_learn(ratio):
+    """E10: as log(a/|w|) falls the features are fixed and outputs obey a linear equation. At -20 a run stopped at
+    t = 7e-4 as converged."""
+    problem, w, a = lopsided(ratio)
+    sol = rf.solve(problem, rf.Flow(rtol=1e-9), t1=100.0, limits=rf.Limits(seconds=60))
+    features = np.maximum(w @ problem.data.x.T, 0.0)
+    rates, modes = np.linalg.eigh(problem.weight * features.T @ features)
+    left = modes.T @ (problem.data.y - features.T @ a)
+    for t in np.geomspace(1e-6, 100.0, 9) * np.exp(ratio + 12.0):
+        exact = problem.data.y - modes @ (np.exp(-np.maximum(rates, 0.0) * t) * left)
+        assert np.max(np.abs(sol.outputs_at([t])[0] - exact)) < 20 * np.exp(0.5 * ratio) + 1e-6

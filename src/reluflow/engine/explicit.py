@@ -31,6 +31,23 @@ def delta_log(problem, state, clock, j):
 
 
 @inner
+def on_invariant(b, square, c, kind, delta):
+    """(b, c, factor of q) with |q|^2 + b^2 = 2 and 2 e^{2c} (b^2 - 1) = a^2 - |w|^2 = kind e^delta, from a state that
+    has left them by little; `square` is |q|^2.
+
+    The smallest of |q|, b and |b^2 - 1| is believed: it could not be had from the others, which lose its digits.
+    """
+    if kind != 0.0:
+        if abs(b * b - 1.0) < 0.5:
+            b = np.sign(b) * np.sqrt(max(0.0, 1.0 + 0.5 * kind * np.exp(delta - 2.0 * c)))
+        elif b * b > 1.0 and square < 0.5:
+            return np.sign(b) * np.sqrt(2.0 - square), 0.5 * (delta - np.log(2.0 * (1.0 - square))), 1.0
+        else:
+            c = 0.5 * (delta - np.log(2.0 * abs(b * b - 1.0)))
+    return b, c, np.sqrt(max(0.0, 2.0 - b * b) / square) if square > 0.0 else 1.0
+
+
+@inner
 def settle(problem, state, y, clock):
     """Puts a state back on what it must satisfy: held surfaces, the law of a^2 - |w|^2, |q|^2 + b^2 = 2."""
     m = state.sign.size
@@ -42,23 +59,14 @@ def settle(problem, state, y, clock):
         surfaces.project(problem, state, y, j)
         if problem.first == 1:
             continue
-        b = weight[j]
-        if state.delta_sign[j] != 0.0:
-            c = log_size[j]
-            ratio = 0.5 * state.delta_sign[j] * np.exp(delta_log(problem, state, clock, j) - 2.0 * c)
-            if abs(b * b - 1.0) < 0.5:
-                b = np.sign(b) * np.sqrt(max(0.0, 1.0 + ratio))
-                weight[j] = b
-            else:
-                log_size[j] = 0.5 * (delta_log(problem, state, clock, j) - np.log(2.0 * abs(b * b - 1.0)))
         q = row(y, j, r)
-        size = 0.0
+        square = 0.0
         for i in range(r):
-            size += q[i] * q[i]
-        if size > 0.0:
-            factor = np.sqrt(max(0.0, 2.0 - b * b) / size)
-            for i in range(r):
-                q[i] *= factor
+            square += q[i] * q[i]
+        delta = delta_log(problem, state, clock, j)
+        weight[j], log_size[j], factor = on_invariant(weight[j], square, log_size[j], state.delta_sign[j], delta)
+        for i in range(r):
+            q[i] *= factor
 
 
 @inner
@@ -122,14 +130,15 @@ def error(problem, state, run, scratch, h):
             s5 += (q5[i] / unit) ** 2
             s3 += (q3[i] / unit) ** 2
             norm += (max(abs(q[i]), abs(q[i] + h * v[i])) / unit) ** 2
-        amp = abs(b[j]) * work.e2c[j] * unit * np.sqrt(norm)
         if problem.first == 1:
+            loud += abs(b[j]) * work.e2c[j] * unit * np.sqrt(norm)
             s5 /= max(norm, 1e-300)
             s3 /= max(norm, 1e-300)
         else:
+            # An error in q or b changes an output by e^{2c} |b| or e^{2c} |q| times it: about this where they differ.
+            loud += 0.5 * work.e2c[j] * (b[j] * b[j] + norm)
             s5 += b5[j] ** 2 + c5[j] ** 2
             s3 += b3[j] ** 2 + c3[j] ** 2
-        loud += amp
         # Tested here because max() would drop a NaN.
         if not np.isfinite(s5 + s3):
             return np.inf

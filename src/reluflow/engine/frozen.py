@@ -24,7 +24,7 @@ import numpy as np
 from reluflow.engine import surfaces
 from reluflow.engine._jit import APART, inner, making
 from reluflow.engine.events import change_sign, settle_surfaces
-from reluflow.engine.explicit import delta_log, velocity
+from reluflow.engine.explicit import delta_log, on_invariant, velocity
 from reluflow.engine.field import ON, SLID
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import along_normal, norm_q
@@ -322,21 +322,12 @@ def back_on_invariant(problem, state, j, clock):
     r = problem.e.shape[1]
     surfaces.project(problem, state, state.y, j)
     weight, log_size = weights(state.y, state.sign.size)
-    b, c = weight[j], log_size[j]
-    if state.delta_sign[j] != 0.0:
-        if abs(b * b - 1.0) < 0.5:
-            b = state.sign[j] * np.sqrt(
-                max(0.0, 1.0 + 0.5 * state.delta_sign[j] * np.exp(delta_log(problem, state, clock, j) - 2.0 * c))
-            )
-            weight[j] = b
-        else:
-            log_size[j] = 0.5 * (delta_log(problem, state, clock, j) - np.log(2.0 * abs(b * b - 1.0)))
-    size = norm_q(state.y, j, r)
-    if size > 0.0:
-        q = row(state.y, j, r)
-        factor = np.sqrt(max(0.0, 2.0 - b * b)) / size
-        for i in range(r):
-            q[i] *= factor
+    delta = delta_log(problem, state, clock, j)
+    square = norm_q(state.y, j, r) ** 2
+    weight[j], log_size[j], factor = on_invariant(weight[j], square, log_size[j], state.delta_sign[j], delta)
+    q = row(state.y, j, r)
+    for i in range(r):
+        q[i] *= factor
 
 
 @inner

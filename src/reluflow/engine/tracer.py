@@ -24,7 +24,7 @@ import numpy as np
 from reluflow.engine import surfaces
 from reluflow.engine._jit import inner
 from reluflow.engine.events import SAME_INSTANT, change_sign, settle_surfaces
-from reluflow.engine.explicit import delta_log
+from reluflow.engine.explicit import delta_log, on_invariant
 from reluflow.engine.field import FRESH, ON, PINNED, SLID, copy, fill, times
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import GRAIN, LEFT, norm_q
@@ -453,25 +453,17 @@ def normalise(problem, state, stretch, j, a, x, passed):
     weight, log_size = weights(state.y, state.sign.size)
     surfaces.project(problem, state, state.y, j)
     q = row(state.y, j, r)
-    size = a * a
+    square = 0.0
     for i in range(r):
-        size += q[i] * q[i]
-    size = np.sqrt(0.5 * size)
+        square += q[i] * q[i]
+    size = np.sqrt(0.5 * (a * a + square))
     c = log_size[j] + np.log(size) - stretch.fade * passed
-    b = state.sign[j]
-    if state.delta_sign[j] != 0.0:
-        b = a / size
-        delta = delta_log(problem, state, stretch.clock + x * stretch.H, j)
-        if abs(b * b - 1.0) < 0.5:
-            b = np.sign(b) * np.sqrt(max(0.0, 1.0 + 0.5 * state.delta_sign[j] * np.exp(delta - 2.0 * c)))
-        else:
-            c = 0.5 * (delta - np.log(2.0 * abs(b * b - 1.0)))
-    weight[j], log_size[j] = b, c
-    norm = norm_q(state.y, j, r)
-    if norm > 0.0:
-        factor = np.sqrt(max(0.0, 2.0 - b * b)) / norm
-        for i in range(r):
-            q[i] *= factor
+    b = a / size if state.delta_sign[j] != 0.0 else state.sign[j]
+    delta = delta_log(problem, state, stretch.clock + x * stretch.H, j)
+    square /= size * size
+    weight[j], log_size[j], factor = on_invariant(b, square, c, state.delta_sign[j], delta)
+    for i in range(r):
+        q[i] *= factor / size
 
 
 @inner

@@ -9,6 +9,7 @@ import numpy as np
 
 from reluflow._checks import number, one_of
 from reluflow._schema import near
+from reluflow.init import LOG_MIN
 
 STARTS = ("balanced", "covering", "fixed_output", "free")
 LOG_T1 = 18.0  # log of the end time of losses with a tail, at least; 8 more than log |log scale|
@@ -98,7 +99,7 @@ class Training:
 
         paper, _, stage = self.log_scale.partition(":")
         most = _found.module(paper, "_standard").admitted(problem(-1.0), stage)
-        return float(most - np.exp(v))
+        return max(float(most - np.exp(v)), LOG_MIN)
 
     def step_size(self, v: float) -> float | None:
         if isinstance(self.step, tuple):

@@ -67,7 +67,10 @@ class Path:
     @property
     def trained(self) -> np.ndarray:
         """Frames after the start."""
-        return np.flatnonzero(self.log_s > -np.inf)
+        found = np.flatnonzero(self.log_s > -np.inf)
+        if not len(found):
+            raise ValueError("A run must leave its start, got one that rests at s = 0: no datum has an active neuron.")
+        return found
 
     def slopes(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """dv/d log s of frames v (F, ...) over the decade before the last, and over the last."""

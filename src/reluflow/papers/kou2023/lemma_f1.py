@@ -26,7 +26,7 @@ def check(sol, steps: int = 300) -> Report:
     run = path(sol, steps)
     at = run.at
     frames = run.trained
-    late = run.log_s[frames] >= 0.5 * run.log_s[-1]
+    late = run.log_s[frames] >= min(0.5 * run.log_s[-1], run.log_s[-1])
     most, limit = 4.0 * at.ratio**4, 2.5 * at.ratio**2
     kind = "fitted" if at.kappa > 0 else "limit"
     claims = []
