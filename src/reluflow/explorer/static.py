@@ -111,8 +111,9 @@ def overlay_of(tables: dict, step: float) -> bytes:
 
 
 def index(text: str) -> str:
-    """The page's document, marked as a copy without a server."""
-    return re.sub(r"<html ", '<html data-static="" ', text, count=1)
+    """The page's document, marked as a copy without a server; its list of runs is asked for with it."""
+    early = '<link rel="preload" href="runs/manifest.json" as="fetch" crossorigin>\n</head>'
+    return re.sub(r"<html ", '<html data-static="" ', text, count=1).replace("</head>", early, 1)
 
 
 def export(
