@@ -8,11 +8,11 @@ import reluflow as rf
 from reluflow.explorer import show
 from reluflow.explorer.serve import opening
 
-
 LISTS = """addEventListener('DOMContentLoaded', () => {
   globalThis.listsMade = 0;
   new MutationObserver((all) => {
-    for (const { addedNodes } of all) for (const node of addedNodes) if (node.ariaLabel === 'List of theorems') listsMade++;
+    const added = all.flatMap((change) => [...change.addedNodes]);
+    listsMade += added.filter((node) => node.ariaLabel === 'List of theorems').length;
   }).observe(document.body, { childList: true, subtree: true });
 })"""
 
