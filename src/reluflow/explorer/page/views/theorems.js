@@ -22,7 +22,7 @@ const KIND = {
   holds: "holds", "holds within slack": "holds", violated: "violated", unmeasured: "unknown", unfinished: "unknown",
   "consistent so far": "apart", "constant fitted": "apart",
 };
-const ORDER = ["violated", "holds", "consistent so far", "constant fitted", "unmeasured", "not met", "does not apply"];
+const ORDER = ["violated", "holds", "consistent so far", "constant fitted", "unfinished", "unmeasured", "not met", "does not apply"];
 const open = new Set();
 
 export const hint = () => {
@@ -46,7 +46,7 @@ export function verdict(report) {
   const all = report.claims.map((c) => c.verdict);
   if (!report.applies) return ["unknown", "does not apply"];
   if (all.includes("violated")) return /\.assumption/.test(report.name) ? ["unknown", "not met"] : ["violated", "violated"];
-  if (all.every((v) => v === "unmeasured")) return ["unknown", "unmeasured"];
+  if (all.every((v) => KIND[v] === "unknown")) return ["unknown", all.includes("unfinished") ? "unfinished" : "unmeasured"];
   if (all.some((v) => KIND[v] === "holds")) return ["holds", all.includes("holds within slack") ? "holds within slack" : "holds"];
   return ["apart", all.find((v) => KIND[v] === "apart") ?? "unmeasured"];
 }
