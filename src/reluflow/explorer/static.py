@@ -151,9 +151,9 @@ def export(
             (folder / "runs" / row["overlay"]).write_bytes(overlay_of(tables, OVERLAY[name]))
         rows[name].append(row)
     start = beginning(None, False, True) | {"presets": [*chosen, *RECORDED]}
-    manifest = {"start": start, "presets": rows, "overlay": OVERLAY}
-    (folder / "runs" / "manifest.json").write_text(json.dumps(manifest, separators=(",", ":")), encoding="utf-8")
     images = digits.shown()
+    manifest = {"start": start, "presets": rows, "overlay": OVERLAY, "digits": images is not None}
+    (folder / "runs" / "manifest.json").write_text(json.dumps(manifest, separators=(",", ":")), encoding="utf-8")
     if images is not None:
         (folder / "runs" / "digits.rfx").write_bytes(images)
     for name, raw in files.items():

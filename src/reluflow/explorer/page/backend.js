@@ -97,10 +97,12 @@ export async function csv(number, text, name) {
   return (await post("api/csv", { number, text, name })).json();
 }
 
+// Images of digits; null where MNIST was not on the machine.
 export async function digits() {
+  if (isStatic() && !manifest.digits) return null;
   try {
     const reply = await fetch(isStatic() ? "runs/digits.rfx" : "api/digits");
-    return reply.ok ? new Run(await reply.arrayBuffer(), true) : null;
+    return reply.status === 200 ? new Run(await reply.arrayBuffer(), true) : null;
   } catch {
     return null;
   }

@@ -145,7 +145,8 @@ function networkPart() {
 
 function trainingPart() {
   const e = store.experiment, flow = e.method.kind === "flow";
-  const picker = el("select", { id: "loss-kind", "aria-label": "Loss" }, ...store.losses.map((row) => el("option", { value: row.name }, lossText(row))));
+  const picker = el("select", { id: "loss-kind", "aria-label": "Loss" },
+    ...store.losses.map((row) => el("option", { value: row.name }, lossText(row))));
   picker.addEventListener("change", () => { e.problem.loss = picker.value; fitLabels(); refresh(); changed(false); });
   onRefresh(() => { picker.value = e.problem.loss; });
   const parts = [
@@ -180,7 +181,8 @@ function trainingPart() {
 // Losses of classifiers want labels of size 1.
 function fitLabels() {
   const e = store.experiment, { run } = store;
-  if (store.losses.find((row) => row.name === e.problem.loss)?.labels !== "signs" || !run || [...run.y].every((v) => Math.abs(v) === 1)) return;
+  const { labels } = store.losses.find((row) => row.name === e.problem.loss);
+  if (labels !== "signs" || !run || [...run.y].every((v) => Math.abs(v) === 1)) return;
   e.data = exportable(run);
   e.data.y = e.data.y.map((v) => (v >= 0 ? 1 : -1));
   note("Labels were rounded to ±1: this loss needs classes.");
