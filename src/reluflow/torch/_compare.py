@@ -160,11 +160,12 @@ class Departure:
             bottom.annotate("counts as leaving", (self.step[-1], self.threshold), xytext=(0, 3), ha="right",
                             textcoords="offset points", fontsize=7.5, color=FAINT)  # fmt: skip
             bottom.set(yscale="log", ylabel="largest difference\nof an output", xlabel="step")
-            if self.left is not None:
-                for axes in (top, bottom):
-                    axes.axvline(
-                        self.left, color=PLUS, lw=1.0, ls=":", label="leaves the flow" if axes is top else None
-                    )
+            for axes in (top, bottom):
+                for k, (out, back) in enumerate(self.absences):
+                    label = "away from the flow" if axes is top and k == 0 else None
+                    until = self.step[-1] if back is None else back
+                    axes.axvspan(out, until, color=PLUS, alpha=0.1, lw=0, zorder=0, label=label)
+                    axes.axvline(out, color=PLUS, lw=0.8, ls=":")
             top.legend()
         return fig
 
