@@ -52,8 +52,9 @@ docs: $(READY) .venv/.extras-stamp ## build the documentation in docs/_build/htm
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
 site: $(READY) .venv/.extras-stamp ## build documentation, article and explorer in site/, for any web server
-	@rm -rf site
-	@$(BIN)/sphinx-build -q -W --keep-going -t site -d docs/_build/site -b html docs site
+	@rm -rf site docs/_build/site/html
+	@$(BIN)/sphinx-build -q -W --keep-going -t site -d docs/_build/site/doctrees -b html docs docs/_build/site/html
+	@mv docs/_build/site/html site
 	@$(BIN)/reluflow explore --export site/explorer
 
 bench: $(READY) ## measure against the named peers

@@ -63,6 +63,8 @@ def test_the_table_has_one_row_per_frame(regression):
     table = regression.to_pandas()
     assert len(table) == len(regression.t) and {"t", "loss", "output_5", "log_norm_11"} <= set(table.columns)
     np.testing.assert_array_equal(table["loss"], regression.loss)
+    thin = rf.solve(regression.problem, t1=2000.0, save=rf.Save(frames=20)).to_pandas()
+    assert f"{len(thin)} frames of a run of {regression.stats.steps} steps" in thin.attrs["frames"] and len(thin) <= 20
 
 
 def test_plot_is_the_picture_with_a_panel_for_what_was_learned(classifier, regression):
@@ -84,6 +86,21 @@ def test_learned_draws_functions_and_regions_over_time(classifier, regression):
     flat = rf.solve(rf.Problem(rf.Data(np.eye(4), np.ones(4)), rf.init.balanced(3, 4)), t1=1.0)
     with pytest.raises(ValueError, match=r"on a line or in the plane.* got 4 columns"):
         rf.plot.learned(right, flat)
+
+
+def test_a_regression_in_the_plane_shows_f_itself_with_the_names_of_its_columns():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(9, 2))
+    data = rf.Data(x, 3.0 + x[:, 0], columns=("height", "weight"))
+    sol = rf.solve(rf.Problem(data.with_bias(), rf.init.balanced(8, 3)), t1=5.0)
+    *_, panel, bar = sol.plot().axes
+    assert panel.get_title(loc="left") == "Function at the end" and bar.get_ylabel() == "f(x)"
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("height", "weight")
+    mesh, points = panel.collections[0], panel.collections[-1]
+    corners = mesh.get_coordinates().reshape(-1, 2)
+    np.testing.assert_allclose(mesh.get_array().ravel(), sol.predict(corners), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(points.get_array(), data.y)
+    assert points.get_clim() == mesh.get_clim()  # a point fitted has the colour of its place
 
 
 def test_time_is_drawn_as_its_logarithm_where_the_loss_falls_early_in_a_long_run(regression):
@@ -124,6 +141,26 @@ def test_a_report_ends_with_a_conclusion_in_a_sentence(sentence):
     hypotheses, claims = ([rf.Claim(*c) for c in part] for part in CONCLUSIONS[sentence])
     report = rf.Report("mine", claims, hypotheses)
     assert report.conclusion() == sentence and str(report).endswith(sentence)
+
+
+def test_reports_name_their_unusual_words_and_the_glossary_explains_them():
+    report = rf.Report("mine", [rf.Claim("basin of the first direction", 1.0, "=", 1.0)], [rf.Claim("h", 2, "=", 1)])
+    assert "words: basin (explained by `reluflow words`)" in str(report)
+    assert (
+        "<summary>words</summary>" in report._repr_html_() and "basins of a problem add up to 1" in report._repr_html_()
+    )
+    bias = rf.bias.report(rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(6, 2, log_scale=-3.0))))
+    for word in ("basin", "minimum norm", "PL ratio"):
+        assert word in str(bias).splitlines()[-1] and word in bias._repr_html_().split("<summary>")[1]
+    assert "words" not in str(rf.Report("mine", [rf.Claim("a", 1.0, "=", 1.0)]))
+
+
+def test_a_condition_that_data_do_not_meet_is_not_called_violated():
+    assert "violated" not in str(rf.data.five_points().describe()) and "not met" in str(
+        rf.data.five_points().describe()
+    )
+    report = rf.check("boursier2022.assumption1", rf.data.five_points())
+    assert report.applies or "not met" in str(report)
 
 
 def test_a_claim_about_a_limit_is_not_said_to_hold():

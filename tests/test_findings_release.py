@@ -1,4 +1,8 @@
-"""What independent fault tests found before release (R2-R12), each as a test that version 0.1 fails."""
+"""What independent fault tests found before release (R1-R14), each as a test that version 0.1 fails.
+
+R1 (the same bits always) is in tests/flow/test_findings.py and tests/trust/test_determinism.py, R2 (SIGTERM) in
+tests/test_solution.py, R5 (a sweep of failures) in tests/cli/test_sweep.py.
+"""
 
 import json
 import os
@@ -124,7 +128,7 @@ def test_r6_a_sweep_is_not_resumed_by_other_source(tmp_path, monkeypatch):
         rf.sweep(experiment, **again, resume=True)
 
 
-# R7, R8 (R2: tests/test_solution.py, R5: tests/cli/test_sweep.py) ----------------------------------------------------
+# R7, R8 ---------------------------------------------------------------------------------------------------------------
 
 
 def test_r7_a_lost_energy_balance_is_an_outcome_and_not_a_success(monkeypatch):
@@ -173,7 +177,7 @@ def test_r9_a_received_file_does_not_run_functions_that_it_names_unless_trusted(
     assert not rf.sweep(experiment, keep=["foreign:steps"], workers=0)["failed"].any()  # the caller's own words
 
 
-# R10, R11, R12 --------------------------------------------------------------------------------------------------------
+# R10 to R14 -----------------------------------------------------------------------------------------------------------
 
 
 def project() -> dict:
@@ -217,3 +221,14 @@ def test_r12_the_version_is_the_same_everywhere_and_the_policy_is_written_down()
     paper = (ROOT / "paper.md").read_text()
     for part in ("# Summary", "# Statement of need", "# State of the field", "# Design", "# Limits"):
         assert part in paper
+
+
+def test_r13_functions_without_annotations_are_type_checked_too():
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    assert tools["mypy"]["check_untyped_defs"] is True
+
+
+def test_r14_no_test_interrupts_a_run_by_a_clock():
+    clocks = re.compile(r"threading\.Tim" + r"er\(|ITIMER" + r"_REAL|signal\.ala" + r"rm\(")
+    found = [p.name for p in sorted((ROOT / "tests").rglob("*.py")) if clocks.search(p.read_text(encoding="utf-8"))]
+    assert found == []

@@ -113,3 +113,15 @@ def test_descent_on_the_five_points_ends_on_a_plateau():
 def test_the_tolerance_must_be_a_share():
     with pytest.raises(ValueError, match="`tol` must be in"):
         rf.solve(two_points(1e-6), rf.Flow(), t1=1.0).phases(tol=2.0)
+
+
+def test_a_longer_run_has_the_same_phases_up_to_the_last_of_the_shorter_one_which_says_so():
+    whole = rf.solve(two_points(1e-6), rf.Flow()).phases()
+    assert whole.note == ""  # it converged
+    for end in (0.5, 0.9):
+        t1 = whole[-2].start + end * (whole[-2].end - whole[-2].start)
+        cut = rf.solve(two_points(1e-6), rf.Flow(), t1=t1).phases()
+        assert [p.kind for p in cut] == [p.kind for p in whole[: len(cut)]]
+        np.testing.assert_allclose([p.start for p in cut], [p.start for p in whole[: len(cut)]], rtol=1e-6)
+        assert "during a growth: a longer run may" in cut.note and repr(cut).endswith(cut.note)
+        assert cut["growth"].note == ""

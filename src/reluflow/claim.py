@@ -102,6 +102,11 @@ class Claim:
         return f"{self.verdict:<18} {self.statement()}"
 
 
+def met(hypothesis: Claim) -> str:
+    """The verdict on a hypothesis: a condition of a result is not violated but not met."""
+    return "not met" if hypothesis.verdict == "violated" else hypothesis.verdict
+
+
 @dataclass(frozen=True)
 class Report:
     """A numbered result judged on one subject. `form` is "corrected" (as in the handbook) or "printed".
@@ -198,24 +203,31 @@ class Report:
         return f"{start} {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."
 
     def _repr_html_(self) -> str:
-        from reluflow import _html
+        from reluflow import _html, _words
 
         head = ("", "verdict", "statement", "measured", "", "bound")
         rows = [
-            (kind, c.verdict, c.text, _number(c.measured, c.log), c.relation, _number(c.bound, c.log))
-            for kind, claims in (("hypothesis", self.hypotheses), ("claim", self.claims))
+            (kind, word(c), c.text, _number(c.measured, c.log), c.relation, _number(c.bound, c.log))
+            for kind, word, claims in (("hypothesis", met, self.hypotheses), ("claim", _verdict, self.claims))
             for c in claims
         ]
         title = f"{self.name}{': ' + self.title if self.title else ''}"
-        return _html.text(title) + _html.table(rows, head) + _html.text(self.conclusion())
+        made = _html.text(title) + _html.table(rows, head) + _html.text(self.conclusion())
+        return made + _words.html(self._text())
 
     def __str__(self) -> str:
+        from reluflow import _words
+
         form = "" if self.form == "corrected" else f" [{self.form}]"
         head = f"{self.name}{form}{': ' + self.title if self.title else ''}"
         lines = [head]
         if self.hypotheses:
-            lines += ["  hypotheses are met" if self.applies else "  hypotheses FAIL; the claims are measured anyway"]
-        lines += [f"    {h}" for h in self.hypotheses]
+            lines += [
+                "  hypotheses are met"
+                if self.applies
+                else "  hypotheses are not all met; the claims are measured anyway"
+            ]
+        lines += [f"    {met(h):<18} {h.statement()}" for h in self.hypotheses]
         if self.constants:
             lines.append("  constants  " + ", ".join(f"{k} = {_number(v, False)}" for k, v in self.constants.items()))
         lines += ["  claims"] + [f"    {c}" for c in self.claims]
@@ -223,10 +235,21 @@ class Report:
             lines += ["  the record of the run contradicts itself: nothing above is evidence"]
             lines += [f"    {c}" for c in self.record if c.verdict == "violated"]
         lines += [f"  note: {n}" for n in self.notes]
+        words = _words.line(self._text())
+        lines += [f"  {words}"] if words else []
         lines.append(f"  {self.conclusion()}")
         return "\n".join(lines)
 
+    def _text(self) -> str:
+        """What is read of the report besides numbers."""
+        every = (*self.hypotheses, *self.claims)
+        return "\n".join([self.title, *self.notes, *(f"{c.verdict} {c.text} {c.note}" for c in every)])
+
     __repr__ = __str__
+
+
+def _verdict(claim: Claim) -> str:
+    return claim.verdict
 
 
 def _number(value: object, log: bool) -> str:

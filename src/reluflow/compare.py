@@ -89,7 +89,8 @@ class Comparison:
         else:
             said.append(
                 f"They separate at t = {self.parted:.6g}, where outputs first differ by over {self.threshold:.2g}; "
-                f"the largest difference is {np.max(self.gap):.3g}."
+                f"the largest difference is {np.max(self.gap):.3g}, at t = {self.t[np.argmax(self.gap)]:.6g}, and the "
+                f"last {self.gap[-1]:.3g}."
             )
         if self.trapped:
             last = self.phases[1][-1]

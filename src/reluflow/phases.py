@@ -7,6 +7,10 @@ r"""Training as a sequence of phases: alignment, growth, plateaus, convergence.
 
 A neuron's size is |a_j| |w_j|, its growth time 2 over the largest rate of the logarithm of its size. dL/dt is taken
 over T/10, so that the chatter of descent on an activation surface does not count as motion.
+
+What depends on the end of the run: the name, the loss and the half-time of the last phase, because convergence is told
+from growth by how far the loss falls, and a plateau from a limit by whether it is left. Edges before it move only when
+neurons that come later grow more slowly than all before, because T is then longer. Alignment never depends on the end.
 """
 
 from __future__ import annotations
@@ -20,12 +24,18 @@ import numpy as np
 
 from reluflow._checks import number
 from reluflow.data.core import class_margins
+from reluflow.outcome import Outcome
 from reluflow.replay import Moments
 
 if TYPE_CHECKING:
     from reluflow.solution import Solution
 
 SLOW = 0.01  # of the loss in one growth time
+AT_THE_END = {
+    "alignment": "alignment: a longer run may show more phases",
+    "growth": "a growth: a longer run may end it elsewhere, with another loss and half-time, and other neurons",
+    "plateau": "a plateau: a longer run may leave it",
+}
 SHARE = 1e-3  # of the largest neuron, or of the largest growth: below it a neuron does not count
 
 
@@ -54,8 +64,11 @@ class Phase:
 class Phases(tuple):
     """The phases of a run in order; prints as a table. `phases["plateau"]` picks a kind.
 
-    A last plateau is where a run came to rest with some loss left.
+    A last plateau is where a run came to rest with some loss left. `note` says what a longer run may change; it is
+    empty for a run that converged.
     """
+
+    note: str = ""
 
     def __getitem__(self, which: Any) -> Any:
         if isinstance(which, str):
@@ -69,7 +82,7 @@ class Phases(tuple):
             start, end = _time_text(p.start, p.log_start), _time_text(p.end, p.log_end)
             loss, grew = _loss_text(p.log_loss), _list_text(p.neurons)
             lines.append(f"{p.kind:<12}{start:>12}{end:>12}{half:>12}{loss:>12}  {grew}".rstrip())
-        return "\n".join(lines)
+        return "\n".join([*lines, self.note] if self.note else lines)
 
 
 def _time_text(t: float, log_t: float) -> str:
@@ -147,8 +160,20 @@ def longest_growth_time(t: np.ndarray, size: np.ndarray) -> float:
 
 
 def phases(sol: Solution, tol: float = 1e-2) -> Phases:
-    """The phases of a flow or a descent; `tol` is the share of max |y| below which outputs count as nothing."""
+    """The phases of a flow or a descent; `tol` is the share of max |y| below which outputs count as nothing.
+
+    The last phase is named by what the run shows up to its end: followed longer, a growth may end in a plateau or in
+    convergence, and a plateau may be left. The module's text says what else depends on the end.
+    """
     tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
+    found = _phases(sol, tol)
+    last = found[-1].kind
+    if sol.outcome is not Outcome.STATIONARY and last != "convergence":
+        found.note = f"The run ends at t = {_time_text(sol.t_end, sol.log_t_end)} during {AT_THE_END[last]}."
+    return found
+
+
+def _phases(sol: Solution, tol: float) -> Phases:
     track = Track(sol)
     small = tol * float(np.max(np.abs(sol.problem.targets), initial=0.0))
     clock, t, logs, top, size = track.columns

@@ -243,7 +243,9 @@ class Solution:
     def to_pandas(self) -> pd.DataFrame:
         """A table with one row per frame: t, log_t, loss, log_loss, every output and every log |w_j|.
 
-        With several outputs `output_i_c` is output c on datum i.
+        With several outputs `output_i_c` is output c on datum i. Frames are the run's steps, thinned to about 1,000 and
+        to the memory that `rf.Save` allows, or the times it names; `table.attrs["frames"]` says how many steps there
+        were. `sol.outputs_at(t)` and the like give every other time.
         """
         import pandas as pd
 
@@ -254,7 +256,9 @@ class Solution:
         else:
             columns |= {f"output_{i}_{c}": outputs[:, i, c] for i, c in np.ndindex(outputs.shape[1:])}
         columns |= {f"log_norm_{j}": size for j, size in enumerate(self.log_norm.T)}
-        return pd.DataFrame(columns, index=pd.RangeIndex(len(self.t), name="frame"))
+        table = pd.DataFrame(columns, index=pd.RangeIndex(len(self.t), name="frame"))
+        table.attrs["frames"] = f"{len(table)} frames of a run of {self.stats.steps} steps, up to t = {end_text(self)}"
+        return table
 
     def plot(self, *, title: str = "") -> Figure:
         """The picture of `rf.plot.picture`: loss, neurons, directions, and what was learned."""

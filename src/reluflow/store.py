@@ -302,6 +302,8 @@ def _parts(sol: Solution) -> tuple[dict, dict]:
     }
     if data.classes is not None:
         attributes["problem"]["classes"] = list(data.classes)
+    if data.columns is not None:  # names of columns are no part of what determines a run
+        attributes["columns"] = list(data.columns)
     if init.fixed is not None:
         arrays["init/fixed"] = (("neuron", "feature"), init.fixed)
     if init.log_scale_a is not None:
@@ -587,7 +589,13 @@ def _read_1(path: Path, attributes: dict) -> Solution:
         about = attributes["problem"]
         scales = {k: arrays[f"init/{k}"] for k in ("log_scale", "log_scale_a") if f"init/{k}" in arrays}
         problem = Problem(
-            Data(arrays["data/x"], arrays["data/y"], name=about["data"], classes=about.get("classes")),
+            Data(
+                arrays["data/x"],
+                arrays["data/y"],
+                name=about["data"],
+                classes=about.get("classes"),
+                columns=attributes.get("columns"),
+            ),
             Params(
                 arrays["init/w"],
                 arrays["init/a"],

@@ -288,7 +288,8 @@ def test_a_mistake_in_a_file_is_said_with_its_line(here, capsys):
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["run"], ["demo"], ["data"], ["data", "describe"], ["data", "make"], ["data", "get"], ["bench"]]
+    "command",
+    [[], ["run"], ["demo"], ["data"], ["data", "describe"], ["data", "make"], ["data", "get"], ["bench"], ["words"]],
 )
 def test_every_help_has_an_example(command, capsys):
     assert reluflow(*command, "--help") == 0
@@ -362,3 +363,10 @@ def test_a_full_disk_is_a_sentence_and_status_2(here, capsys):
         assert said.startswith("error Cannot write to disk/run (no space left on device): free disk space")
         assert said.count("\n") == 1
         assert list(disk.iterdir()) == []
+
+
+def test_words_of_reports_are_explained(capsys):
+    assert reluflow("words", "kkt") == 0 and "optimality conditions" in capsys.readouterr().out
+    assert reluflow("words") == 0 and "stable rank" in capsys.readouterr().out
+    assert reluflow("words", "sadle") == 2
+    assert capsys.readouterr().err.strip() == 'error "sadle" is not in the glossary: did you mean `saddle`?'

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
+import reluflow as rf
 import reluflow.data as rfd
 from reluflow.data import Data
 
@@ -154,3 +155,19 @@ def test_a_damaged_npz_is_refused(tmp_path):
     assert zipfile.is_zipfile(tmp_path / "a.npz")
     with pytest.raises(ValueError, match=r"must be a complete array of plain numbers, got damage: write it again"):
         rfd.from_npz(tmp_path / "a.npz")
+
+
+def test_names_of_columns_come_with_the_data_and_go_where_they_go(tmp_path):
+    (tmp_path / "named.csv").write_text('"length, cm",y,width\n1,5,2\n3,6,4\n', encoding="utf-8")
+    data = rf.data.from_csv(tmp_path / "named.csv")
+    assert data.columns == ("length, cm", "width") and data.y.tolist() == [5.0, 6.0]
+    assert data.with_bias().centred().subset([0]).columns == ("length, cm", "width", "constant")
+    data.to_csv(tmp_path / "again.csv")
+    again = rf.data.from_csv(tmp_path / "again.csv")
+    assert again.columns == data.columns and again == data
+    sol = rf.solve(rf.Problem(data, rf.init.balanced(3, 2)), t1=0.1)
+    assert rf.load(sol.save(tmp_path / "run")).problem.data.columns == data.columns
+    plain = rf.solve(rf.Problem(rf.Data(data.x, data.y, name="named"), rf.init.balanced(3, 2)), t1=0.1)
+    assert plain.key == sol.key  # names determine nothing
+    with pytest.raises(ValueError, match="`columns` must name the 2 columns of `x`, got 1 names"):
+        rf.Data(data.x, data.y, columns=["a"])

@@ -51,7 +51,7 @@ def test_handbook_numbers_of_random_orthonormal_data():
     assert np.mean(data.y**2) / 2 == pytest.approx(0.471, abs=1e-12)
     assert verdict(data, "boursier2022", "A1").verdict in ("holds", "holds within slack")
     assert verdict(data, "boursier2022", "A2, pulls").verdict == "holds"
-    assert verdict(data, "min2024", "Assumption 1").verdict == "violated"  # mu is 0 to rounding
+    assert verdict(data, "min2024", "Assumption 1").verdict == "not met"  # mu is 0 to rounding
 
 
 def test_two_points_are_exactly_orthogonal_and_not_orthonormal():
@@ -59,7 +59,7 @@ def test_two_points_are_exactly_orthogonal_and_not_orthonormal():
     assert (about.mu, about.max_cos, about.kappa) == (0.0, 0.0, 0.0)
     assert about.pull_plus == pytest.approx(np.sqrt(5) / 2, rel=1e-15)
     assert about.pull_minus == pytest.approx(np.sqrt(1.25) / 2, rel=1e-15)
-    assert verdict(rfd.two_points(), "boursier2022", "A1").verdict == "violated"
+    assert verdict(rfd.two_points(), "boursier2022", "A1").verdict == "not met"
     assert verdict(rfd.two_points(), "boursier2022", "A1, any norms").verdict == "holds"
     assert verdict(rfd.two_points(), "kou2023", "data").verdict == "holds"
 
@@ -77,14 +77,14 @@ def test_toy_plane_is_separable_with_the_handbooks_mu():
 def test_five_points_break_assumption_1_of_both_papers():
     # Neighbours 0 and 1 are nearly parallel with opposite labels: mu = -2.5/sqrt(3.25 * 2).
     found = verdict(rfd.five_points(), "min2024", "Assumption 1")
-    assert found.verdict == "violated" and found.measured == pytest.approx(-2.5 / np.sqrt(6.5), rel=1e-14)
-    assert verdict(rfd.five_points(), "boursier2022", "A1").verdict == "violated"
+    assert found.verdict == "not met" and found.measured == pytest.approx(-2.5 / np.sqrt(6.5), rel=1e-14)
+    assert verdict(rfd.five_points(), "boursier2022", "A1").verdict == "not met"
 
 
 def test_equal_pulls_break_assumption_2():
     data = rfd.orthonormal(4, labels=[1.0, 1.0, -1.0, -1.0])
-    assert verdict(data, "boursier2022", "A2, pulls").verdict == "violated"
-    assert verdict(rfd.orthonormal(3, labels=[1.0, 0.0, -2.0]), "boursier2022", "A2, labels").verdict == "violated"
+    assert verdict(data, "boursier2022", "A2, pulls").verdict == "not met"
+    assert verdict(rfd.orthonormal(3, labels=[1.0, 0.0, -2.0]), "boursier2022", "A2, labels").verdict == "not met"
 
 
 def test_kou_constants_are_reported_and_not_judged():
@@ -101,7 +101,7 @@ def test_gaussian_rows_pass_for_gaussian_and_others_do_not():
     assert verdict(data, "lee2023", "Gaussian inputs").verdict == "holds"
     assert verdict(data, "lee2023", "labels").verdict == "holds"
     stretched = Data(data.x * np.linspace(1, 2, 20), data.y)
-    assert verdict(stretched, "lee2023", "Gaussian inputs").verdict == "violated"
+    assert verdict(stretched, "lee2023", "Gaussian inputs").verdict == "not met"
     assert verdict(rfd.two_points(), "lee2023", "Gaussian inputs").verdict == "unmeasured"
 
 
@@ -140,13 +140,13 @@ def test_a_description_is_json_and_a_table(data):
     about = data.describe()
     back = json.loads(json.dumps(about.to_dict(), allow_nan=False))
     assert back["n"] == data.n and len(back["assumptions"]) == len(about.assumptions)
-    assert {a["verdict"] for a in back["assumptions"]} <= {"holds", "holds within slack", "violated", "unmeasured"}
+    assert {a["verdict"] for a in back["assumptions"]} <= {"holds", "holds within slack", "not met", "unmeasured"}
     text = str(about)
     assert f"n = {data.n}, d = {data.d}" in text and "min2024 Assumption 1" in text
 
 
 def test_a_strict_relation_needs_more_than_rounding():
     strict = rfd.Assumption("p", "a", "t", 1e-16, ">", 0.0, slack=1e-15)
-    assert strict.verdict == "violated"
+    assert strict.verdict == "not met"
     assert rfd.Assumption("p", "a", "t", 1e-16, "<=", 0.0, slack=1e-15).verdict == "holds within slack"
-    assert rfd.Assumption("p", "a", "t", 1e-14, "<=", 0.0, slack=1e-15).verdict == "violated"
+    assert rfd.Assumption("p", "a", "t", 1e-14, "<=", 0.0, slack=1e-15).verdict == "not met"

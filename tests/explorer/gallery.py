@@ -62,6 +62,8 @@ def shoot(page, address: str, name: str) -> None:
     )
     if moment is not None:
         page.locator("#time").evaluate("(e, v) => { e.value = v; e.dispatchEvent(new Event('input')); }", moment)
+    if preset == "mnist":  # digits are shown where MNIST is on this machine, with RELUFLOW_DATA
+        page.wait_for_function("() => reluflow.store.images")
     if name == "theorems":
         page.locator("#theorems details").first.evaluate("(e) => { e.open = true; }")
     if name.startswith("story_"):

@@ -8,6 +8,14 @@ import reluflow as rf
 from reluflow.explorer import show
 from reluflow.explorer.serve import opening
 
+LISTS = """addEventListener('DOMContentLoaded', () => {
+  globalThis.listsMade = 0;
+  new MutationObserver((all) => {
+    const added = all.flatMap((change) => [...change.addedNodes]);
+    listsMade += added.filter((node) => node.ariaLabel === 'List of theorems').length;
+  }).observe(document.body, { childList: true, subtree: true });
+})"""
+
 
 def a_run():
     problem = rf.Problem(rf.data.two_points(), rf.init.balanced(20, 2, log_scale=-12.0, seed=1))
@@ -29,6 +37,7 @@ def test_a_shown_run_plays_in_a_browser_without_a_server_with_its_own_story_norm
         page = context.new_page()
         complaints = []
         page.on("pageerror", lambda e: complaints.append(str(e)))
+        page.add_init_script(LISTS)
         page.goto(f"file://{tmp_path}/run.html")
         page.wait_for_function("() => globalThis.reluflow?.store.run && globalThis.painted")
         page.keyboard.press("End")
@@ -42,6 +51,8 @@ def test_a_shown_run_plays_in_a_browser_without_a_server_with_its_own_story_norm
         for report in reports[:5]:
             assert [c["verdict"] for c in report["claims"]] == [c.verdict for c in rf.check(report["name"], sol).claims]
         assert len(reports) > 10
+        # Made anew for every one of a hundred verdicts, the list kept the first picture waiting for a second.
+        assert 1 <= page.evaluate("() => listsMade") <= 5
         # The story is that of this run.
         page.click("#tour")
         page.click('[data-story="own"]')

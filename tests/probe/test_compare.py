@@ -1,5 +1,7 @@
 """`probe.compare()`: where a training of the user's own leaves the flow; and models of any class."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.probe.test_output_bias import Net, trained
@@ -174,3 +176,45 @@ def test_a_training_of_no_steps_cannot_be_compared():
     x, y = points()
     with pytest.raises(ValueError, match="at least one step"):
         rf.torch.Probe(Net().double(), x, y).compare()
+
+
+def test_every_leaving_and_return_is_named_with_the_largest_and_the_last_difference():
+    found = trained(second=False, steps=300)[0].compare()
+    assert found.step.tolist() == [0, 50, 100, 150, 200, 250, 300]
+    pattern = lambda *away: replace(
+        found, gap=found.threshold * np.where(np.isin(np.arange(7), away), [2.0] * 6 + [3.0], 0.5)
+    )
+    back = pattern(1, 2, 4)
+    assert back.absences == ((50, 150), (200, 250)) and back.left == 50
+    assert "away from the flow 2 times: from step 50 to 150 and from step 200 to 250." in back.summary()
+    assert f"From step 250 on it is near the flow again, {back.gap[-1]:.2g} away at the end" in back.summary()
+    away = pattern(1, 3, 6)
+    assert away.absences == ((50, 100), (150, 200), (300, None))
+    assert f"and from step 300 on. At the end it is {away.gap[-1]:.2g} away." in away.summary()
+    assert f"largest difference is {away.gap[-1]:.3g}, at step 300" in away.summary()
+    assert pattern().left is None and pattern().absences == ()
+
+
+def test_the_constant_that_stands_for_an_output_bias_is_no_neuron():
+    with_bias, without = (trained(second=second, steps=100)[0].compare() for second in (True, False))
+    assert with_bias.activations == without.activations == 16 * 10
+    assert with_bias.flow.problem.init.width == 17 and "of 160 activations differ" in with_bias.summary()
+
+
+def test_the_error_of_an_approximated_flow_is_estimated_where_it_is_known_in_closed_form():
+    # No neuron is active: f is the output bias, which follows 2 + (c - 2) e^-t.
+    torch.manual_seed(0)
+    model = Net().double()
+    with torch.no_grad():
+        model.hidden.bias.fill_(-100.0)
+        start = float(model.head.bias)
+    x = torch.randn(5, 2, dtype=torch.float64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    probe = rf.torch.Probe(model, x, torch.full((5,), 2.0, dtype=torch.float64), every=1, optimizer=optimizer)
+    loop(model, optimizer, lambda f, y: 0.5 * ((f - y) ** 2).mean(), x, torch.full((5,), 2.0, dtype=torch.float64), 30)
+    found = probe.compare()
+    exact = 2.0 + (start - 2.0) * np.exp(-found.t)
+    true = np.max(np.abs(found.flow.outputs_at(found.t)[:, 0] - exact))
+    assert 0.8 * true < found.error < 1.25 * true
+    assert f"right to about {found.error:.1g}" in found.summary()
+    assert trained(second=False, steps=50)[0].compare().error == 0.0

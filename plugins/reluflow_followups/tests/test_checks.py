@@ -1,5 +1,7 @@
 """Each check holds on the paper's setting and rejects what it must."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -107,14 +109,37 @@ def test_two_rates_are_one_flow_of_rescaled_weights():
     assert np.max(np.abs(wrong - flow)) > 10 * gap[0]
 
 
-def test_neurons_are_quantised_from_a_tiny_scale_and_not_yet_after_a_short_time():
+def test_neurons_are_quantised_from_a_tiny_scale_and_not_yet_after_a_short_time(monkeypatch):
     from reluflow_followups.maennel2018 import _line
 
     data = _line.data()
     problem = rf.Problem(data, rf.init.balanced(100, 2, log_scale=-1000.0, seed=0))
-    assert rf.check("maennel2018.quantised", rf.solve(problem, t1=1500.0)).ok
+    whole = rf.solve(problem, t1=1500.0)
+    assert rf.check("maennel2018.quantised", whole).ok
     short = rf.check("maennel2018.quantised", rf.solve(problem, t1=1.0))
-    assert verdicts(short) == ["violated"]
+    assert verdicts(short) == ["unfinished"]
+    found = rf.bias.extremal(problem)
+    crowded = max(found.directions, key=lambda d: len(d.neurons))
+    fewer = SimpleNamespace(directions=[d for d in found.directions if d is not crowded])
+    monkeypatch.setattr(rf.bias, "extremal", lambda problem: fewer)
+    assert verdicts(rf.check("maennel2018.quantised", whole)) == ["violated"]
+
+
+@pytest.mark.parametrize("log_scale", [-14.0, -40.0, -200.0, -20000.0])
+def test_neurons_that_died_on_a_boundary_are_not_counted_as_alive_by_their_rounding(log_scale):
+    problem = rf.Problem(rf.data.two_points(), rf.init.balanced(60, 2, log_scale=log_scale))
+    report = rf.check("maennel2018.quantised", rf.solve(problem))
+    assert verdicts(report) == ["unfinished" if log_scale == -14.0 else "consistent so far"]
+
+
+def test_neurons_drawn_from_one_side_of_a_boundary_are_quantised_too_and_slow_ones_are_waited_for():
+    # Orthogonal data: a neuron active on one point of its class stays so, at a saddle of G that attracts a quarter.
+    data = rf.data.orthonormal(4, labels=[1.0, 1.5, -1.0, -0.6])
+    report = rf.check("maennel2018.quantised", rf.solve(rf.Problem(data, rf.init.balanced(40, 4, log_scale=-200.0))))
+    assert verdicts(report) == ["consistent so far"]
+    # Two points a little closer than orthogonal: the second is met at a rate of a thousandth.
+    slow = rf.Problem(rf.data.two_angles(delta=0.003), rf.init.balanced(60, 2, log_scale=-14.0), loss="exponential")
+    assert verdicts(rf.check("maennel2018.quantised", rf.solve(slow, t1=650.0))) == ["unfinished"]
 
 
 def test_the_error_over_gaussian_inputs_is_that_of_a_sample():

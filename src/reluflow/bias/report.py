@@ -108,16 +108,20 @@ class BiasReport:
         )
 
     def __str__(self) -> str:
+        from reluflow import _words
+
         rows = self.rows()
         wide = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{wide}}  {text}" for name, text in rows)
+        lines = [f"{name:<{wide}}  {text}" for name, text in rows]
+        return "\n".join([*lines, _words.line("\n".join(lines[1:]))])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reluflow import _html
+        from reluflow import _html, _words
 
-        return _html.table(self.rows())
+        rows = self.rows()
+        return _html.table(rows) + _words.html("\n".join(f"{name} {text}" for name, text in rows[1:]))
 
     def figure(self):
         """Loss and saddles, norm or margin, the functions, early directions: a matplotlib Figure."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from reluflow.cli import bench, certify, check, data, demo, explore, falsify, papers, reproduce, run, sweep
+from reluflow.cli import bench, certify, check, data, demo, explore, falsify, papers, reproduce, run, sweep, words
 
 ERROR = 2  # the command could not be carried out; 1 means that it was and a comparison failed
 
@@ -32,6 +32,7 @@ sweep.register(app)
 data.register(app)
 bench.register(app)
 explore.register(app)
+words.register(app)
 
 
 def _version(value: bool):

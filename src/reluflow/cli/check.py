@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,7 @@ COLOURS = {
     "consistent so far": "cyan",
     "constant fitted": "cyan",
     "violated": "red",
+    "not met": "yellow",
     "unfinished": "yellow",
     "unmeasured": "yellow",
 }
@@ -273,15 +275,17 @@ def _escape(text: str) -> str:
 
 def show(report) -> None:
     """One report as tables: hypotheses, constants, claims, notes."""
+    from reluflow import _words
+    from reluflow.claim import met
     from reluflow.cli import _show
 
     console = _show.console()
     form = f" [dim]({report.form})[/dim]" if report.form != "corrected" else ""
     console.print(f"[bold]{report.name}[/bold]{form}  {_escape(report.title)}")
     if report.hypotheses:
-        met = "[green]all satisfied[/green]" if report.applies else "[red]not all satisfied (claims are measured)[/red]"
-        console.print(f"\nhypotheses: {met}")
-        console.print(_table(report.hypotheses, console.width))
+        so = "[green]all satisfied[/green]" if report.applies else "[red]not all satisfied (claims are measured)[/red]"
+        console.print(f"\nhypotheses: {so}")
+        console.print(_table(report.hypotheses, console.width, met))
     if report.constants:
         said = ", ".join(f"{k} = {_show.number(float(v))}" for k, v in report.constants.items())
         console.print(f"\n[dim]constants: {_escape(said)}[/dim]")
@@ -291,11 +295,12 @@ def show(report) -> None:
     _contradictions(report)
     for note in report.notes:
         console.print(f"[yellow]•[/yellow] {_escape(note)}")
-    console.print()
+    words = _words.line(report._text())
+    console.print(f"[dim]{_escape(words)}[/dim]\n" if words else "")
 
 
-def _table(claims, width: int):
-    """One column per number; on terminals narrower than `NARROW`, one sentence per claim."""
+def _table(claims, width: int, word=operator.attrgetter("verdict")):
+    """One column per number; on terminals narrower than `NARROW`, one sentence per claim. `word` gives the verdict."""
     from rich.table import Table
 
     if width < NARROW:
@@ -303,7 +308,7 @@ def _table(claims, width: int):
         table.add_column(no_wrap=True)
         table.add_column()
         for c in claims:
-            table.add_row(f"[{COLOURS[c.verdict]}]{c.verdict}[/]", _sentence(c))
+            table.add_row(f"[{COLOURS[word(c)]}]{word(c)}[/]", _sentence(c))
         return table
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim")
     table.add_column("verdict", no_wrap=True)
@@ -317,9 +322,9 @@ def _table(claims, width: int):
         where = "" if c.at is None else str(c.at)
         more = "; ".join(text for text in (c.missing, c.note) if text)
         note = f" [dim]{_escape(more)}[/dim]" if more else ""
-        colour = COLOURS[c.verdict]
+        colour = COLOURS[word(c)]
         table.add_row(
-            f"[{colour}]{c.verdict}[/{colour}]",
+            f"[{colour}]{word(c)}[/{colour}]",
             _escape(c.text) + note,
             _value(c.measured, c.log),
             _escape(c.relation),

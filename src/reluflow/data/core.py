@@ -25,13 +25,15 @@ class Data:
     """Rows `x` (n, d) and labels `y` (n,), copied as float64 and read-only.
 
     `y` of shape (n, k) is for a network with k outputs; (n, 1) is the same as (n,). Classes are whole numbers from 0,
-    one a row, and `classes` their names, if they have any.
+    one a row, and `classes` their names, if they have any. `columns` are the names of the columns of `x`, if they have
+    any: pictures and tables use them.
     """
 
     x: np.ndarray
     y: np.ndarray
     name: str = field(default="", kw_only=True)
     classes: tuple | None = field(default=None, kw_only=True)
+    columns: tuple | None = field(default=None, kw_only=True)
 
     def __post_init__(self):
         x = as_finite("x", self.x, ndim=2, hint="give one row per data point, shape (n, d)")
@@ -52,6 +54,8 @@ class Data:
             object.__setattr__(self, name, value)
         if self.classes is not None:
             object.__setattr__(self, "classes", _class_names(self.classes, y))
+        if self.columns is not None:
+            object.__setattr__(self, "columns", _column_names(self.columns, x))
 
     @property
     def outputs(self) -> int:
@@ -145,7 +149,7 @@ class Data:
         return report.describe(self)
 
     def to_csv(self, path) -> None:
-        """Write columns x0..x{d-1}, y with all digits of the float64 numbers; `from_csv` reads them back."""
+        """Write the columns of x (by name, or x0..x{d-1}) and y with all digits; `from_csv` reads the same numbers."""
         from reluflow.data import files
 
         files.write_csv(self, path)
@@ -162,7 +166,7 @@ class Data:
         y = self.y.reshape(self.n, self.outputs)
         labels = ["y"] if self.outputs == 1 else [f"y{k}" for k in range(self.outputs)]
         dots = ["..."] if self.d > 8 else []
-        head = [*(f"x{k}" for k in range(min(self.d, 8))), *dots, *labels]
+        head = [*(self.columns or [f"x{k}" for k in range(self.d)])[:8], *dots, *labels]
         rows = [
             [*(f"{v:.6g}" for v in row[:8]), *dots, *(f"{v:.6g}" for v in label)]
             for row, label in zip(self.x[:8], y[:8])
@@ -180,6 +184,13 @@ class Data:
 
     def __hash__(self) -> int:
         return hash((self.x.tobytes(), self.y.tobytes()))
+
+
+def _column_names(given, x: np.ndarray) -> tuple[str, ...]:
+    names = tuple(map(str, given))
+    if len(names) != x.shape[1]:
+        raise ValueError(f"`columns` must name the {x.shape[1]} columns of `x`, got {len(names)} names.")
+    return names
 
 
 def _class_names(given, y: np.ndarray) -> tuple[str, ...]:

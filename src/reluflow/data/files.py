@@ -60,8 +60,8 @@ def _from_lines(lines: Iterable[str], path: Path, label, delimiter: str) -> Data
             width = len(header) if header else len(rows[0]) if rows else len(cells)
             if not rows:
                 columns = _label_columns(path, label, header, width)
-            named = header and len(columns) == 1 and len(cells) == width > 1 and len(words) == len(rows)
-            if named and not _is_number(cells[columns[0]]):
+            worded = header and len(columns) == 1 and len(cells) == width > 1 and len(words) == len(rows)
+            if worded and not _is_number(cells[columns[0]]):
                 words.append(_word(path, reader.line_num, cells[columns[0]]))
                 cells = [*cells[: columns[0]], "0", *cells[columns[0] + 1 :]]
             rows.append(_numbers(path, reader.line_num, cells, width, delimiter))
@@ -73,15 +73,22 @@ def _from_lines(lines: Iterable[str], path: Path, label, delimiter: str) -> Data
         )
     table = np.array(rows)
     x, y = np.delete(table, columns, axis=1), table[:, columns]
+    named = None if header is None else _column_names(header, columns)
     if not words:
-        return Data(x, y, name=path.stem)
+        return Data(x, y, name=path.stem, columns=named)
     if len(words) < len(rows):
         raise ValueError(
             f"Labels of {_called(path)} must be all words or all numbers, got {shown(words[0])} beside a number: "
             "repair the column."
         )
     names, found = np.unique(np.array(words), return_inverse=True)
-    return Data(x, found.reshape(-1), name=path.stem, classes=tuple(names.tolist()))
+    return Data(x, found.reshape(-1), name=path.stem, classes=tuple(names.tolist()), columns=named)
+
+
+def _column_names(header: list[str], labels: list[int]) -> tuple[str, ...] | None:
+    """The names of the columns that are not labels; None where they say no more than their numbers."""
+    names = tuple(plainly(name, NAME) for k, name in enumerate(header) if k not in labels)
+    return None if names == tuple(f"x{k}" for k in range(len(names))) else names
 
 
 def _not_csv(path: Path, error: Exception) -> ValueError:
@@ -203,7 +210,11 @@ def _label_column(path: Path, label, header: list[str] | None, width: int) -> in
 def write_csv(data: Data, path) -> None:
     def write(handle):
         names = ["y"] if data.outputs == 1 else [f"y{k}" for k in range(data.outputs)]
-        handle.write((",".join([f"x{k}" for k in range(data.d)] + names) + "\n").encode())
+        columns = data.columns or ()
+        if not columns or columns[0].lstrip().startswith("#") or any(_is_number(c) or not c for c in columns):
+            columns = tuple(f"x{k}" for k in range(data.d))  # names that a header cannot have
+        csv.writer(text := io.StringIO(), lineterminator="\n").writerow([*columns, *names])
+        handle.write(text.getvalue().encode())
         for row, labels in zip(data.x.tolist(), data.y.reshape(data.n, -1).tolist(), strict=True):
             # repr is the shortest text that reads back as the same float64.
             handle.write((",".join(map(repr, row + labels)) + "\n").encode())

@@ -19,6 +19,7 @@ from reluflow.data.core import Data
 
 EPS = float(np.finfo(float).eps)
 EXAMPLES = 10
+NOT_MET = "not met"
 RELATIONS = {"<=": lambda gap: gap <= 0, "<": lambda gap: gap < 0, ">": lambda gap: gap > 0, ">=": lambda gap: gap >= 0}
 
 
@@ -41,15 +42,15 @@ class Assumption:
 
     @property
     def verdict(self) -> str:
-        """holds, holds within slack, violated, or unmeasured."""
+        """holds, holds within slack, not met (results that assume it do not apply), or unmeasured."""
         if self.measured is None or self.bound is None:
             return "unmeasured"
         gap = self.measured - self.bound
         if self.relation in ("<", ">"):
-            return "holds" if RELATIONS[self.relation](gap) and abs(gap) > self.slack else "violated"
+            return "holds" if RELATIONS[self.relation](gap) and abs(gap) > self.slack else NOT_MET
         if RELATIONS[self.relation](gap):
             return "holds"
-        return "holds within slack" if abs(gap) <= self.slack else "violated"
+        return "holds within slack" if abs(gap) <= self.slack else NOT_MET
 
     @property
     def margin(self) -> float | None:

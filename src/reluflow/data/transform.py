@@ -20,9 +20,9 @@ def _named(data: Data, what: str) -> str:
 
 def with_bias(data: Data, value: float) -> Data:
     value = number("value", value, rule="finite and not 0", ok=lambda v: np.isfinite(v) and v != 0, hint="try 1.0")
-    return Data(
-        np.column_stack([data.x, np.full(data.n, value)]), data.y, name=_named(data, "with bias"), classes=data.classes
-    )
+    columns = None if data.columns is None else (*data.columns, "constant")
+    x = np.column_stack([data.x, np.full(data.n, value)])
+    return Data(x, data.y, name=_named(data, "with bias"), classes=data.classes, columns=columns)
 
 
 def centred(data: Data, mean) -> Data:
@@ -33,7 +33,7 @@ def centred(data: Data, mean) -> Data:
         raise ValueError(
             f"`mean` must have one number per column ({data.d}), got {mean.shape[0]}: use the training mean."
         )
-    return Data(data.x - mean, data.y, name=_named(data, "centred"), classes=data.classes)
+    return Data(data.x - mean, data.y, name=_named(data, "centred"), classes=data.classes, columns=data.columns)
 
 
 def normalised(data: Data) -> Data:
@@ -43,12 +43,14 @@ def normalised(data: Data) -> Data:
             f"Rows must not be zero to be normalised, got x[{zero[0]}] = 0: "
             "drop it with `data.subset(data.x.any(axis=1))`."
         )
-    return Data(_gram.unit_rows(data.x), data.y, name=_named(data, "normalised"), classes=data.classes)
+    return Data(
+        _gram.unit_rows(data.x), data.y, name=_named(data, "normalised"), classes=data.classes, columns=data.columns
+    )
 
 
 def flipped(data: Data) -> Data:
     _no_names(data, "flipped")
-    return Data(data.x, 0.0 - data.y, name=_named(data, "flipped"))
+    return Data(data.x, 0.0 - data.y, name=_named(data, "flipped"), columns=data.columns)
 
 
 def _no_names(data: Data, what: str) -> None:
@@ -65,7 +67,7 @@ def one_hot(data: Data, classes: int | None) -> Data:
     named = len(data.classes) if data.classes is not None else k
     k = max(k, named) if classes is None else whole("classes", classes, least=k, hint="leave it out for the largest")
     names = data.classes if k == named else None
-    return Data(data.x, labels_one_hot(data.y, k), name=_named(data, "one-hot"), classes=names)
+    return Data(data.x, labels_one_hot(data.y, k), name=_named(data, "one-hot"), classes=names, columns=data.columns)
 
 
 def noisy(data: Data, flip: float, std: float, seed: int) -> Data:
@@ -76,7 +78,7 @@ def noisy(data: Data, flip: float, std: float, seed: int) -> Data:
     turned = rng.permutation(data.n)[: round(flip * data.n)]
     y[turned] = -y[turned]
     _no_names(data, "noisy")
-    return Data(data.x, y + std * rng.normal(size=data.y.shape), name=_named(data, "noisy"))
+    return Data(data.x, y + std * rng.normal(size=data.y.shape), name=_named(data, "noisy"), columns=data.columns)
 
 
 def merged(data: Data, angle: float) -> Data:
@@ -90,7 +92,7 @@ def merged(data: Data, angle: float) -> Data:
     np.add.at(y, place, data.y)
     y /= size.reshape(-1, *[1] * (y.ndim - 1))
     _no_names(data, "merged")
-    return Data(x / size[:, None], y, name=_named(data, f"merged at {angle:g}"))
+    return Data(x / size[:, None], y, name=_named(data, f"merged at {angle:g}"), columns=data.columns)
 
 
 def _chains(x: np.ndarray, reach: float) -> np.ndarray:
@@ -128,7 +130,9 @@ def subset(data: Data, rows) -> Data:
     bad = rows[(rows < -data.n) | (rows >= data.n)]
     if len(bad):
         raise ValueError(f"`rows` must lie in 0..{data.n - 1}, got {bad[0]}: count rows from 0.")
-    return Data(data.x[rows], data.y[rows], name=_named(data, f"{len(rows)} rows"), classes=data.classes)
+    return Data(
+        data.x[rows], data.y[rows], name=_named(data, f"{len(rows)} rows"), classes=data.classes, columns=data.columns
+    )
 
 
 def split(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
@@ -150,6 +154,6 @@ def split(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
             f"`fraction` must leave rows on both sides, got {fraction:g} of {data.n} rows: give more rows."
         )
     return (
-        Data(data.x[train], data.y[train], name=_named(data, "train"), classes=data.classes),
-        Data(data.x[~train], data.y[~train], name=_named(data, "test"), classes=data.classes),
+        Data(data.x[train], data.y[train], name=_named(data, "train"), classes=data.classes, columns=data.columns),
+        Data(data.x[~train], data.y[~train], name=_named(data, "test"), classes=data.classes, columns=data.columns),
     )

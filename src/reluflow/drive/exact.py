@@ -95,7 +95,7 @@ class Machine:
         self._window: Window | None = None
         self.cost = self.big * (12 * self.r + 100)  # of tracing one neuron, in operations
         self.in_shares = self.m * self.cost >= PAYS  # traced by a `Team`, of one thread or more
-        self.threads = 1
+        self.threads, self.wakes = 1, True
         regime = REGIME if regime is None else regime
         if problem.train == "both":
             pairs = self.m * self.big
@@ -137,6 +137,7 @@ class Machine:
         else:
             compile.beside("burst")
         self.threads = threads_wanted(limits.threads) if self.in_shares else 1
+        self.wakes = getattr(limits, "wakes", True)  # a draft that is replaced at once does not look for them
         status = self.burst(0)
         self._add_now(tape)
         return self._recorded(status, tape)
@@ -158,7 +159,8 @@ class Machine:
         keep = np.r_[np.diff(tape.checkpoints()[0].clock) > 0.0, True]
         keep[0] = True
         tape.select(np.flatnonzero(keep))
-        note_free_to_leave(self, tape)
+        if self.wakes:
+            note_free_to_leave(self, tape)
 
     def done(self) -> Done:
         steps, tried = int(self.run.n_steps), int(self.run.n_steps + self.run.n_rejected)

@@ -102,7 +102,7 @@ class TailMachine(Machine):
             outcome = self._follow(problem, LATE)
         if outcome is not None:
             return outcome
-        least = float(np.min(self.margins_of(self.y)))
+        least = float(np.min(self.margins_of(self.y))) + 0.0  # -0 is 0
         if least <= 0.0:
             raise ValueError(
                 f"`rf.DecayLimit` needs a network that comes to classify its data, got a smallest margin of "

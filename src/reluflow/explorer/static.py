@@ -111,8 +111,9 @@ def overlay_of(tables: dict, step: float) -> bytes:
 
 
 def index(text: str) -> str:
-    """The page's document, marked as a copy without a server."""
-    return re.sub(r"<html ", '<html data-static="" ', text, count=1)
+    """The page's document, marked as a copy without a server; its list of runs is asked for with it."""
+    early = '<link rel="preload" href="runs/manifest.json" as="fetch" crossorigin>\n</head>'
+    return re.sub(r"<html ", '<html data-static="" ', text, count=1).replace("</head>", early, 1)
 
 
 def export(
@@ -150,9 +151,9 @@ def export(
             (folder / "runs" / row["overlay"]).write_bytes(overlay_of(tables, OVERLAY[name]))
         rows[name].append(row)
     start = beginning(None, False, True) | {"presets": [*chosen, *RECORDED]}
-    manifest = {"start": start, "presets": rows, "overlay": OVERLAY}
-    (folder / "runs" / "manifest.json").write_text(json.dumps(manifest, separators=(",", ":")), encoding="utf-8")
     images = digits.shown()
+    manifest = {"start": start, "presets": rows, "overlay": OVERLAY, "digits": images is not None}
+    (folder / "runs" / "manifest.json").write_text(json.dumps(manifest, separators=(",", ":")), encoding="utf-8")
     if images is not None:
         (folder / "runs" / "digits.rfx").write_bytes(images)
     for name, raw in files.items():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from reluflow._checks import one_output
+from reluflow.losses import TABLE
 from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, class_colours, sign_colours, style
 
 FROM = np.log(1e-2)  # log t at which axes over log t begin
@@ -83,9 +86,10 @@ def function(ax, data, params, grid, *, slope: float = 0.0, neurons: bool = True
 def learned(ax, sol, t=None, *, log_t=None) -> None:
     """What the network computes: the function of data on a line, the decision regions of data in the plane.
 
-    At the end of the run, or at time t (or e^log_t). On a line, several times are drawn from pale to dark; in the
-    plane colours are the sign and the size of f, and the decision boundary f = 0 is black. With several outputs each
-    has a colour: of its line, or of the region where it is the largest, paler where the lead is small.
+    At the end of the run, or at time t (or e^log_t). On a line, several times are drawn from pale to dark. In the plane
+    colours are the sign and the size of f where labels are +1 and -1, and the decision boundary f = 0 is black; for
+    other labels they are f itself, by a colour bar, and points have the colour of their label. With several outputs
+    each has a colour: of its line, or of the region where it is the largest, paler where the lead is small.
     """
     data = sol.problem.data
     if line_of(data) is not None:
@@ -135,7 +139,7 @@ def _function_over_time(ax, sol, t, log_t) -> None:
         dark = 1.0 if len(f) == 1 else 0.25 + 0.75 * k / (len(f) - 1)
         ax.plot(grid, row, color=INK, lw=2, alpha=dark, label=names[k])
     ax.scatter(x, sol.problem.data.y, s=70, c=DATA, marker="X", edgecolors="white", lw=1.0, zorder=4)
-    ax.set(xlim=(grid[0], grid[-1]), xlabel="x", ylabel="f(x)")
+    ax.set(xlim=(grid[0], grid[-1]), xlabel=_axis(sol.problem.data, 0, "x"), ylabel="f(x)")
     if len(f) > 1:
         ax.legend()
 
@@ -156,7 +160,7 @@ def _outputs_over_time(ax, sol, grid, f) -> None:
     else:
         for y, colour in zip(data.y.T, colours):
             ax.scatter(x, y, c=colour, **marks)
-    ax.set(xlim=(grid[0], grid[-1]), xlabel="x", ylabel="f(x)")
+    ax.set(xlim=(grid[0], grid[-1]), xlabel=_axis(data, 0, "x"), ylabel="f(x)")
     ax.legend()
 
 
@@ -173,7 +177,7 @@ def _class_regions(ax, across, up, f) -> None:
     # Where no output is larger than another, nothing is decided.
     picture[lead == 0.0] = to_rgb(PAPER)
     extent = (across[0], across[-1], up[0], up[-1])
-    ax.imshow(picture, origin="lower", extent=extent, interpolation="bilinear", aspect="equal", zorder=0)
+    ax.imshow(picture, origin="lower", extent=extent, interpolation="bilinear", aspect=_aspect(across, up), zorder=0)
     for c in np.unique(own):
         ahead = f[..., c] - np.max(np.delete(f, c, axis=-1), axis=-1)
         if ahead.min() < 0.0 < ahead.max():
@@ -190,7 +194,8 @@ def _regions(ax, sol, t, log_t) -> None:
         raise ValueError("`learned` draws one time in the plane, got several: give each its own axes.")
     across, up = np.linspace(*_span(xy[:, 0]), 241), np.linspace(*_span(xy[:, 1]), 241)
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-    limits = dict(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]), xlabel="x1", ylabel="x2", aspect="equal")
+    limits = dict(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]), aspect=_aspect(across, up))
+    limits |= dict(xlabel=_axis(data, 0, "x1"), ylabel=_axis(data, 1, "x2"))
     if sol.problem.outputs > 1:
         _class_regions(ax, across, up, sol.predict(grid, t, log_t=log_t).reshape(len(up), len(across), -1))
         own = np.argmax(sol.problem.targets, axis=1)
@@ -198,6 +203,10 @@ def _regions(ax, sol, t, log_t) -> None:
         ax.set(**limits)
         return
     f = sol.predict(grid, t, log_t=log_t).reshape(len(up), len(across))
+    if not _classified(sol.problem):
+        _heights(ax, across, up, f, xy, data.y)
+        ax.set(**limits)
+        return
     top = float(np.max(np.abs(f))) or 1.0
     most = float(np.max(np.abs(sol.predict(data.x, t, log_t=log_t)))) or top
     colours = LinearSegmentedColormap.from_list("signed", [MINUS, PAPER, PLUS])
@@ -206,6 +215,37 @@ def _regions(ax, sol, t, log_t) -> None:
         ax.contour(across, up, f, [0.0], colors=INK, linewidths=1.4)
     ax.scatter(*xy.T, s=34, c=sign_colours(data.y), edgecolors=INK, lw=0.7, zorder=4)
     ax.set(**limits)
+
+
+def _heights(ax, across, up, f, xy, y) -> None:
+    """f in colours between the smallest and the largest label, with level lines and a colour bar, and the data."""
+    low, high = float(np.min(y)), float(np.max(y))
+    room = 0.15 * (high - low) or 1.0
+    # Not the colours of signs: where f = 0 is of no importance.
+    scale: dict[str, Any] = dict(cmap="cividis", vmin=low - room, vmax=high + room)
+    shown = ax.pcolormesh(across, up, f, shading="gouraud", **scale)
+    levels = np.linspace(low, high, 7)
+    if low < high and f.max() > levels[0] and f.min() < levels[-1]:
+        ax.contour(across, up, f, levels, colors=PAPER, linewidths=0.6, alpha=0.7)
+    ax.scatter(*xy.T, s=34, c=y, edgecolors=PAPER, lw=1.1, zorder=4, **scale)
+    bar = ax.figure.colorbar(shown, ax=ax, extend="both", label="f(x)")
+    bar.outline.set_visible(False)
+
+
+def _classified(problem) -> bool:
+    """Whether the sign of f is what is learned: labels are +1 and -1."""
+    return TABLE[problem.loss].labels == "signs" or bool(np.all(np.abs(problem.data.y) == 1.0))
+
+
+def _axis(data, column: int, otherwise: str) -> str:
+    """The name of a column on an axis."""
+    return otherwise if data.columns is None else data.columns[column]
+
+
+def _aspect(across: np.ndarray, up: np.ndarray) -> str:
+    """Equal units on both axes, unless the columns are of such different sizes that a strip would be left."""
+    ratio = float((across[-1] - across[0]) / (up[-1] - up[0]))
+    return "equal" if 0.25 <= ratio <= 4.0 else "auto"
 
 
 def _times(sol, t, log_t) -> list[str]:
@@ -282,11 +322,12 @@ def overview(sol, title: str = ""):
             low, high = data.x[:, 0].min(), data.x[:, 0].max()
             room = 0.2 * (high - low) or 1.0
             function(ax, data, sol.final, np.linspace(low - room, high + room, 400), slope=sol.problem.activation.slope)
-            ax.set(title="Function at the end", xlabel="x; dots: kinks, as far from 0 as |w|")
+            ax.set(title="Function at the end", xlabel=f"{_axis(data, 0, 'x')}; dots: kinks, as far from 0 as |w|")
         if flat:
             ax = next(axes)
             learned(ax, sol)
-            of_plane = "Classes at the end" if several else "Sign of f at the end"
+            of_plane = "Sign of f at the end" if not several and _classified(sol.problem) else "Function at the end"
+            of_plane = "Classes at the end" if several else of_plane
             ax.set_title("Function at the end" if line_of(data) is not None else of_plane)
         if title:
             fig.suptitle(title, x=0.01, ha="left", weight="bold")

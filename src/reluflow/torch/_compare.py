@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # The exact flow does not support an output bias: there it is approximated, by a descent with a step this many times
-# smaller than the training's, or by a stepped flow of this tolerance where the training has no step.
-FINER, STEPPED = 16, 3e-4
+# smaller than the training's, or by a stepped flow of this tolerance where the training has no step. The error is
+# estimated by a second approximation, coarser by the last number: descent errs in proportion to its step.
+FINER, STEPPED, COARSER = 16, 3e-4, 2
 TRIES = 30  # doublings of the end time until the flow has the loss of the training
 POINTS = 400  # records compared
+NAMED = 4  # absences from the flow that a summary lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +45,9 @@ class Departure:
     loss_training: np.ndarray
     loss_flow: np.ndarray
     gap: np.ndarray  # largest difference of an output
-    bits: np.ndarray  # how many activations differ, of width times n
+    bits: np.ndarray  # how many activations differ, of `activations`
     notes: tuple[str, ...] = ()
+    error: float = 0.0  # estimated error of the flow's outputs where the flow is approximated
 
     @property
     def threshold(self) -> float:
@@ -54,8 +57,23 @@ class Departure:
     @property
     def left(self) -> int | None:
         """The first recorded step whose outputs differ by more than `threshold`; None if there is none."""
-        beyond = np.flatnonzero(self.gap > self.threshold)
-        return int(self.step[beyond[0]]) if len(beyond) else None
+        return self.absences[0][0] if self.absences else None
+
+    @property
+    def absences(self) -> tuple[tuple[int, int | None], ...]:
+        """(step at which the training leaves the flow, step at which it is back), in order; None: not back at the end.
+
+        Steps are recorded ones: between two of them nothing is known.
+        """
+        away = np.r_[False, self.gap > self.threshold, False]
+        out, back = np.flatnonzero(away[1:] & ~away[:-1]), np.flatnonzero(away[:-1] & ~away[1:])
+        steps = self.step.tolist()
+        return tuple((steps[i], steps[k] if k < len(steps) else None) for i, k in zip(out, back))
+
+    @property
+    def activations(self) -> int:
+        """Neurons times data; the constant that stands for an output bias is no neuron."""
+        return int(np.sum(_neurons(self.flow))) * self.flow.problem.data.n
 
     def summary(self) -> str:
         """A summary in sentences."""
@@ -65,27 +83,48 @@ class Departure:
         if self.left is None:
             said.append(f"Your training follows the flow: outputs differ by {most:.2g} at most.")
         else:
-            k = int(np.flatnonzero(self.step == self.left)[0])
-            when = f" (t = {self.t[k]:.6g})" if self.by == "time" else f" (loss {self.loss_training[k]:.4g})"
-            said.append(
-                f"Your training leaves the flow at step {self.left}{when}, where outputs first differ by over "
-                f"{self.threshold:.2g}; the largest difference is {most:.3g}, at step {self.step[np.argmax(self.gap)]}."
-            )
-            if self.gap[-1] <= self.threshold:
-                back = self.step[np.flatnonzero(self.gap > self.threshold)[-1] + 1]
-                said.append(f"From step {back} on it is near the flow again, {self.gap[-1]:.2g} away at the end.")
+            said += self._left()
         if self.by == "time":
             said.append(f"At the end the losses are {self.loss_training[-1]:.6g} (training) and "
                         f"{self.loss_flow[-1]:.6g} (flow).")  # fmt: skip
         else:
             said.append(f"The flow needs t = {self.t[-1]:.6g} to reach the training's loss {self.loss_flow[-1]:.6g}.")
-        of = self.flow.problem.init.width * self.flow.problem.data.n
-        said.append(f"At the end {self.bits[-1]} of {of} activations differ.")
+        said.append(f"At the end {self.bits[-1]} of {self.activations} activations differ.")
+        return " ".join([*said, *self._approximated(), *self.notes])
+
+    def _left(self) -> list[str]:
+        """Every leaving and return, the largest difference, and the last."""
+        k = int(np.flatnonzero(self.step == self.left)[0])
+        when = f" (t = {self.t[k]:.6g})" if self.by == "time" else f" (loss {self.loss_training[k]:.4g})"
+        worst = int(np.argmax(self.gap))
+        said = [
+            f"Your training leaves the flow at step {self.left}{when}, where outputs first differ by over "
+            f"{self.threshold:.2g}; the largest difference is {self.gap[worst]:.3g}, at step {self.step[worst]}."
+        ]
+        if len(self.absences) > 1:
+            spans = [f"from step {i} {'on' if b is None else f'to {b}'}" for i, b in self.absences]
+            more = len(spans) - NAMED - 1
+            shown = spans if more <= 0 else [*spans[:NAMED], f"{more} times more", spans[-1]]
+            said.append(f"It is away from the flow {len(spans)} times: {', '.join(shown[:-1])} and {shown[-1]}.")
+        last = self.absences[-1][1]
+        if last is None:
+            said.append(f"At the end it is {self.gap[-1]:.2g} away.")
+        else:
+            said.append(f"From step {last} on it is near the flow again, {self.gap[-1]:.2g} away at the end.")
+        return said
+
+    def _approximated(self) -> list[str]:
+        """How the flow of a network with an output bias was approximated, and how well."""
         if isinstance(self.flow.method, SteppedFlow):
-            said.append(f"With an output bias the flow is approximated, to rtol {self.flow.method.rtol:g}.")
+            how = f"to rtol {self.flow.method.rtol:g}"
         elif isinstance(self.flow.method, Descent):
-            said.append(f"With an output bias the flow is approximated, by descent with a step {FINER} times smaller.")
-        return " ".join([*said, *self.notes])
+            how = f"by descent with a step {FINER} times smaller"
+        else:
+            return []
+        said = f"With an output bias the flow is approximated, {how}; its outputs are right to about {self.error:.1g}."
+        if self.error <= self.threshold:
+            return [said]
+        return [said, "That is more than counts as leaving: what is said about it is not certain."]
 
     def __repr__(self) -> str:
         head = ("step", "t of the flow", "loss (training)", "loss (flow)", "output gap", "bits")
@@ -121,11 +160,12 @@ class Departure:
             bottom.annotate("counts as leaving", (self.step[-1], self.threshold), xytext=(0, 3), ha="right",
                             textcoords="offset points", fontsize=7.5, color=FAINT)  # fmt: skip
             bottom.set(yscale="log", ylabel="largest difference\nof an output", xlabel="step")
-            if self.left is not None:
-                for axes in (top, bottom):
-                    axes.axvline(
-                        self.left, color=PLUS, lw=1.0, ls=":", label="leaves the flow" if axes is top else None
-                    )
+            for axes in (top, bottom):
+                for k, (out, back) in enumerate(self.absences):
+                    label = "away from the flow" if axes is top and k == 0 else None
+                    until = self.step[-1] if back is None else back
+                    axes.axvspan(out, until, color=PLUS, alpha=0.1, lw=0, zorder=0, label=label)
+                    axes.axvline(out, color=PLUS, lw=0.8, ls=":")
             top.legend()
         return fig
 
@@ -175,13 +215,34 @@ def departure(
         )
     mine = sol.frames[rows]
     gap = np.max(np.abs(mine.outputs - there.outputs), axis=tuple(range(1, mine.outputs.ndim)))
-    bits = np.sum((mine.bits != there.bits) & ~there.sliding, axis=(1, 2))
+    bits = np.sum(((mine.bits != there.bits) & ~there.sliding)[:, _neurons(flow)], axis=(1, 2))
     if not flow.outcome.success:
         stopped = f"The flow stopped at t = {end_text(flow)}, and later steps are not compared: {flow.outcome.value}"
         notes = (*notes, stopped)
     step = np.rint(mine.clock).astype(int)
     losses = np.exp(mine.log_loss), np.exp(there.log_loss)
-    return Departure(flow, sol, "time" if rate is not None else "loss", name, tol, step, t, *losses, gap, bits, notes)
+    by, error = "time" if rate is not None else "loss", _error(flow, t, limits)
+    return Departure(flow, sol, by, name, tol, step, t, *losses, gap, bits, notes, error)
+
+
+def _neurons(flow: Solution) -> np.ndarray:
+    """Which rows of w are neurons: those of which something is trained."""
+    init = flow.problem.init
+    return np.full(init.width, True) if init.fixed is None else ~np.all(init.fixed, axis=1)
+
+
+def _error(flow: Solution, t: np.ndarray, limits: Limits) -> float:
+    """The largest difference of an output from that of an approximation coarser by `COARSER`; 0 for an exact flow."""
+    method: Method
+    if isinstance(flow.method, Descent):
+        method = Descent(COARSER * flow.method.step)
+    elif isinstance(flow.method, SteppedFlow):
+        method = SteppedFlow(COARSER * flow.method.rtol)
+    else:
+        return 0.0
+    rough = solve(flow.problem, method, flow.t_end, limits=limits, throw=False)
+    t = t[t <= min(flow.t_end, rough.t_end)]
+    return float(np.max(np.abs(flow.outputs_at(t) - rough.outputs_at(t)))) / (COARSER - 1)
 
 
 def _until(problem, method: Method, log_loss: float, limits: Limits) -> Solution:

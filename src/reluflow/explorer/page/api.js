@@ -127,12 +127,15 @@ export async function check() {
 }
 
 export function found(finding) {
-  if (finding.phases) { store.phases = finding.phases; tell("phases"); }
-  if (finding.norm) { store.norm = finding.norm; tell("phases"); }
-  if (finding.known) { store.known = finding.known; tell("reports"); }
-  if (finding.check) { store.reports.push(finding.check); tell("reports"); }
-  if (finding.failed) { store.failed = finding.failed; tell("reports"); }
-  if (finding.done) { store.checked = true; tell("reports"); }
+  if (finding.phases) store.phases = finding.phases;
+  if (finding.norm) store.norm = finding.norm;
+  if (finding.phases || finding.norm) tell("phases");
+  if (finding.known) store.known = finding.known;
+  if (finding.check) store.reports.push(finding.check);
+  if (finding.checks) store.reports.push(...finding.checks);
+  if (finding.failed) store.failed = finding.failed;
+  if (finding.done) store.checked = true;
+  if (finding.known || finding.check || finding.checks || finding.failed || finding.done) tell("reports");
 }
 
 export async function overlay() {

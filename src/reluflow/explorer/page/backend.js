@@ -83,12 +83,9 @@ export async function checks(number, experiment, run, take) {
   }
 }
 
-// Findings that came with the run itself.
+// Findings that came with the run itself: all at once, since the list of theorems is made anew for each.
 export function stored(run, take) {
-  take({ phases: run.phases ?? [] });
-  take({ norm: run.norm ?? {} });
-  if (run.known) { take({ known: run.known }); for (const check of run.reports) take({ check }); }
-  take({ done: true });
+  take({ phases: run.phases ?? [], norm: run.norm ?? {}, known: run.known, checks: run.known ? run.reports : [], done: true });
 }
 
 export async function toml(number) {
@@ -100,10 +97,12 @@ export async function csv(number, text, name) {
   return (await post("api/csv", { number, text, name })).json();
 }
 
+// Images of digits; null where MNIST was not on the machine.
 export async function digits() {
+  if (isStatic() && !manifest.digits) return null;
   try {
     const reply = await fetch(isStatic() ? "runs/digits.rfx" : "api/digits");
-    return reply.ok ? new Run(await reply.arrayBuffer(), true) : null;
+    return reply.status === 200 ? new Run(await reply.arrayBuffer(), true) : null;
   } catch {
     return null;
   }

@@ -58,7 +58,13 @@ export function setup() {
   on("run phases over reports tool focus pending controls", titles);
   on("run over more focus only controls", arrange);
   on("index", hints);
-  on("reports", () => { theorems.fill(card(theorems).hold); $("verdicts").textContent = theorems.line(); });
+  // Verdicts come one after the other: the list is made once for all that came since the last picture.
+  let due = false;
+  on("reports", () => {
+    if (due) return;
+    due = true;
+    requestAnimationFrame(() => { due = false; theorems.fill(card(theorems).hold); $("verdicts").textContent = theorems.line(); });
+  });
   on("run", () => { if (!$("tip").hidden && where) point(store.hover, store.datum, where); });
   $("more").addEventListener("click", () => { store.more = !store.more; tell("more"); });
   $("verdicts").addEventListener("click", () => { store.more = true; tell("more");

@@ -11,10 +11,9 @@ import { on, store, tell } from "./store.js";
 
 export { refresh };
 
-const LOSSES = [
-  ["square", "square  ½(f − y)²"], ["logistic", "logistic  log(1 + e^−yf)"],
-  ["logistic2", "logistic, doubled"], ["exponential", "exponential  e^−yf"], ["hinge2", "squared hinge  ½max(0, 1 − yf)²"],
-];
+// The losses of the library, by the names they have there, with their formulas.
+const formula = (text) => text.replaceAll("(1/2)", "½").replaceAll("^2", "²").replaceAll("-", "−");
+const lossText = ({ name, text }) => `${name}  ${formula(text)}`;
 const TOOLS = {
   plane: [
     ["move", "move", "Drag points"], ["+1", "+1", "Click to add a point of class +1"],
@@ -146,7 +145,8 @@ function networkPart() {
 
 function trainingPart() {
   const e = store.experiment, flow = e.method.kind === "flow";
-  const picker = el("select", { id: "loss-kind", "aria-label": "Loss" }, ...LOSSES.map(([value, text]) => el("option", { value }, text)));
+  const picker = el("select", { id: "loss-kind", "aria-label": "Loss" },
+    ...store.losses.map((row) => el("option", { value: row.name }, lossText(row))));
   picker.addEventListener("change", () => { e.problem.loss = picker.value; fitLabels(); refresh(); changed(false); });
   onRefresh(() => { picker.value = e.problem.loss; });
   const parts = [
@@ -178,10 +178,11 @@ function trainingPart() {
   return parts;
 }
 
-// Losses with a tail want labels of size 1.
+// Losses of classifiers want labels of size 1.
 function fitLabels() {
   const e = store.experiment, { run } = store;
-  if (e.problem.loss === "square" || !run || [...run.y].every((v) => Math.abs(v) === 1)) return;
+  const { labels } = store.losses.find((row) => row.name === e.problem.loss);
+  if (labels !== "signs" || !run || [...run.y].every((v) => Math.abs(v) === 1)) return;
   e.data = exportable(run);
   e.data.y = e.data.y.map((v) => (v >= 0 ? 1 : -1));
   note("Labels were rounded to ±1: this loss needs classes.");

@@ -48,6 +48,7 @@ export function start(id, at = 0) {
   store.clock = "event"; store.focus = null; store.zoom = null;
   tell("clock");
   go(at);
+  tell("controls"); // which do not offer the story that is being told
 }
 
 function said(p) {

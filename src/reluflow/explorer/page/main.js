@@ -240,7 +240,7 @@ async function main() {
     return;
   }
   const start = await begin();
-  store.presets = start.presets; store.most = start.most;
+  store.presets = start.presets; store.most = start.most; store.losses = start.losses;
   if (embedded(query)) return;
   store.keeps = true;
   const story = query.get("story");

@@ -58,7 +58,8 @@ export function draw(sheet) {
       sheet.ctx.strokeStyle = colours.ink; sheet.ctx.lineWidth = 2;
       sheet.ctx.strokeRect(x, y, wide, wide);
     }
-    sheet.text(`neuron ${j}, a ${run.sign[frame * m + j] > 0 ? ">" : "<"} 0`, x + wide / 2, y + wide + label * 0.75,
+    const sign = `a ${run.sign[frame * m + j] > 0 ? ">" : "<"} 0`;
+    sheet.text(wide > 7.5 * type.size ? `neuron ${j}, ${sign}` : sign, x + wide / 2, y + wide + label * 0.75,
       { align: "center", scale: 0.8 });
   });
   if (!digits) return;

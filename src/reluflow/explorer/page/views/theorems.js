@@ -22,7 +22,7 @@ const KIND = {
   holds: "holds", "holds within slack": "holds", violated: "violated", unmeasured: "unknown", unfinished: "unknown",
   "consistent so far": "apart", "constant fitted": "apart",
 };
-const ORDER = ["violated", "holds", "consistent so far", "constant fitted", "unmeasured", "not met", "does not apply"];
+const ORDER = ["violated", "holds", "consistent so far", "constant fitted", "unfinished", "unmeasured", "not met", "does not apply"];
 const open = new Set();
 
 export const hint = () => {
@@ -46,7 +46,7 @@ export function verdict(report) {
   const all = report.claims.map((c) => c.verdict);
   if (!report.applies) return ["unknown", "does not apply"];
   if (all.includes("violated")) return /\.assumption/.test(report.name) ? ["unknown", "not met"] : ["violated", "violated"];
-  if (all.every((v) => v === "unmeasured")) return ["unknown", "unmeasured"];
+  if (all.every((v) => KIND[v] === "unknown")) return ["unknown", all.includes("unfinished") ? "unfinished" : "unmeasured"];
   if (all.some((v) => KIND[v] === "holds")) return ["holds", all.includes("holds within slack") ? "holds within slack" : "holds"];
   return ["apart", all.find((v) => KIND[v] === "apart") ?? "unmeasured"];
 }
@@ -87,7 +87,8 @@ function entry(report) {
   for (const [name, claims] of [["hypotheses", [...failing, ...holding]], ["claims", report.claims]]) {
     if (!claims.length) continue;
     const num = (text) => el("td", { class: "num" }, text);
-    rows.push(el("tr", { class: "sub" }, el("td", {}, name), num("measured"), num("margin"), el("td")), ...claims.map(claim));
+    rows.push(el("tr", { class: "sub" }, el("td", {}, name), num("measured"), num("margin"), el("td")),
+      ...claims.map((c) => claim(c, name === "hypotheses" && c.verdict === "violated" ? "not met" : c.verdict)));
   }
   const source = el("p", { class: "source" }, `${nice(result)}, `,
     href ? el("a", { href, target: "_blank", rel: "noreferrer" }, authors) : authors, `. In Python: rf.check("${report.name}", sol)`);
@@ -124,9 +125,9 @@ const nice = (result) => {
 };
 const num = (v, log) => (typeof v !== "number" ? String(v) : log ? `e^${g(v, 6)}` : g(v, 6));
 
-function claim(c) {
+function claim(c, word) {
   const margin = typeof c.margin === "number" ? g(c.margin, 3) : String(c.margin);
   return el("tr", { title: c.note ?? "" }, el("td", {}, c.text),
     el("td", { class: "num" }, `${num(c.measured, c.log)} ${c.relation} ${num(c.bound, c.log)}`),
-    el("td", { class: "num" }, margin), el("td", { class: KIND[c.verdict] ?? "unknown" }, c.verdict));
+    el("td", { class: "num" }, margin), el("td", { class: KIND[word] ?? "unknown" }, word));
 }
