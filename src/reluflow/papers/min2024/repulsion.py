@@ -18,7 +18,8 @@ def check(sol) -> Report:
 
     In S-, $\frac{d}{dt}\cos(w_j, x_-) = -\langle P_w D, x_-\rangle/|x_-|$ with $D = \sum_{I_-} r_i(-x_i)$; divided by
     $|D|$ and by the sine of the angle of $w_j$ to $x_-$ it is a number of order 1, which is judged. Frozen ($r = 1$) it
-    is the sine itself over itself, -1. No slack.
+    is the sine itself over itself, -1; the scale must be small enough for forces to stay near that until all have left
+    (at scale 1 they do not, and a neuron may be drawn in). No slack.
     """
     run = as_run(sol)
     claims = []
@@ -52,5 +53,5 @@ def check(sol) -> Report:
             at=late[0] if late else None,
         )
     )
-    hypotheses = run.hypotheses("separable", "balanced", "relu", "both layers")
+    hypotheses = run.hypotheses("separable", "balanced", "relu", "both layers", "eps_A", "eps_B")
     return Report("min2024.repulsion", claims, hypotheses, run.c.shown())
