@@ -1,12 +1,13 @@
 """Random problems at many tolerances against rtol 1e-12 in the other regime.
 
-    python benchmarks/exactness.py LO HI STEP FILE r|s SECONDS
+    python benchmarks/exactness.py LO HI STEP FILE r|s|d SECONDS
 
 solves problems LO, LO + STEP, ... below HI: n 5-60, m 10-120, d 2-10; four losses; slopes 0, 0.1, 1; balanced,
 unbalanced, first layer alone; scales e^0 to e^-300; rtol 1e-4 to 1e-10; random inputs (r) or structured ones (s: cube,
 integers, duplicates, opposites, orthonormal, mirrored, on a circle). Writes one JSON object a line: the largest error
 of the outputs over rtol, events of both runs, bits against the signs of <w_j, x_i>, the distance from a bifurcation.
-Stops after SECONDS.
+With d, random problems from e^0 to e^-10 are compared with descent of three step sizes, extrapolated, which knows
+nothing of events: `err` is the difference over what the last halving of the step still changed. Stops after SECONDS.
 """
 
 import json
@@ -100,6 +101,30 @@ def one(seed, structure):
     return row | found | dict(err=float(np.max(np.abs(fa - fb) / scale) / rtol), bits=wrong_bits(a))
 
 
+def against_descent(seed):
+    """The flow at rtol 1e-8 against descent with steps h, h/2, h/4, extrapolated to h = 0; None from below e^-10."""
+    p, t1, _, about = problem(seed)
+    if about["scale"] < -10:
+        return None
+    end = min(t1, 20.0 - 4 * about["scale"])
+    h = end / 2.0 ** np.ceil(np.log2(end / 2e-3))
+    t = np.arange(1, 9) / 8.0 * end
+    exact.REGIME = None
+    sol = rf.solve(p, rf.Flow(rtol=1e-8), t1=end, limits=rf.Limits(seconds=60), throw=False)
+    runs = [rf.solve(p, rf.Descent(step=h / k), t1=end, throw=False) for k in (1, 2, 4)]
+    if not all(run.outcome.success for run in (sol, *runs)):
+        return dict(seed=seed, **about, outcomes=[run.outcome.name for run in (sol, *runs)], err=float("nan"))
+    whole, half, quarter = (run.outputs_at(t) for run in runs)
+    rough, fine = 2 * half - whole, 2 * quarter - half
+    left = np.abs(fine - rough)
+    scale = np.maximum(1.0, np.abs(fine))
+    apart = np.abs(sol.outputs_at(t) - fine) / scale
+    unit = np.max(left / scale) + 1e-6
+    return dict(seed=seed, **about, t1=end, step=h, events=sol.stats.events, slides=sol.stats.slides) | dict(
+        apart=float(np.max(apart)), left=float(np.max(left / scale)), err=float(np.max(apart) / unit)
+    )
+
+
 if __name__ == "__main__":
     lo, hi, step = map(int, sys.argv[1:4])
     began = time.time()
@@ -107,5 +132,7 @@ if __name__ == "__main__":
         for seed in range(lo, hi, step):
             if time.time() - began > float(sys.argv[6]):
                 break
-            file.write(json.dumps(one(seed, sys.argv[5] == "s")) + "\n")
-            file.flush()
+            row = against_descent(seed) if sys.argv[5] == "d" else one(seed, sys.argv[5] == "s")
+            if row is not None:
+                file.write(json.dumps(row) + "\n")
+                file.flush()
