@@ -39,16 +39,20 @@ WRONG = [
     ("boursier2025sword/dynamics", "norm", lambda a: 10 * a, "that of any network"),
     ("boursier2025sword/threshold", "near", lambda a: a + 0.01, "other than 0"),
     ("boursier2025sword/threshold", "tiny", lambda a: 0 * a, "at e^-4 and below"),
+    ("boursier2025sword/threshold", "unfinished", lambda a: a + 1, "did not converge"),
     ("boursier2025sword/threshold", "switch", lambda a: a + np.nan, "whose switch was found"),
+    ("boursier2025sword/threshold", "top", lambda a: a + 0.0875, "just where no neuron bends"),
     ("boursier2025sword/threshold", "switch", lambda a: a - 1.0, "one switch a start"),
     ("boursier2025sword/threshold", "switch", lambda a: a * a.width, "spread of the switch"),
     ("boursier2025threshold/samples", "loss", lambda a: 2 * a, "best linear function, largest"),
     ("boursier2025threshold/samples", "rest", lambda a: 0 * a, "have converged"),
     ("boursier2025threshold/samples", "loss", lambda a: a + 1e-3, "up to 8 samples"),
     ("boursier2025threshold/samples", "loss", lambda a: 0 * a, "from 24 samples on"),
-    ("boursier2025threshold/samples", "groups", lambda a: a + 5, "directions at the largest"),
-    ("boursier2025threshold/samples", "groups", lambda a: a + 5, "the same, median"),
-    ("boursier2025threshold/samples", "halves", lambda a: 0.9 * a, "two half spaces"),
+    ("boursier2025threshold/samples", "own", lambda a: 1.001 * a, "patterns of their own end"),
+    ("boursier2025threshold/samples", "patterns", lambda a: a + 5, "boundary: activation patterns, most"),
+    ("boursier2025threshold/samples", "halves", lambda a: 0.9999 * a, "half spaces, farthest"),
+    ("boursier2025threshold/samples", "patterns", lambda a: a + 5, "inputs: activation patterns, median"),
+    ("boursier2025threshold/samples", "halves", lambda a: 0.9 * a, "half spaces, median"),
     ("boursier2025threshold/samples", "excess", lambda a: 0 * a + 1, "median excess error"),
     ("chistikov2023/rank_and_norm", "ratio_tiny", lambda a: a + 1e-3, "s2/s1 of W at e^-20"),
     ("chistikov2023/rank_and_norm", "ratio", lambda a: a**2, "power of the scale"),
@@ -109,6 +113,38 @@ def test_every_fact_is_shown_a_number_that_it_refuses(numbers):
         texts = [t for n, _, _, t in WRONG if n == name]
         missed = [f.text for f in figure(name).facts(numbers(name)) if not any(t in f.text for t in texts)]
         assert not missed, (name, missed)
+
+
+def test_three_points_are_never_fitted_by_neurons_that_cannot_bend_the_function_upwards():
+    # Width 20, start 10: of the neurons with a > 0 two are active on all points and four on none.
+    from reluflow_followups.boursier2025sword import _points
+
+    _, level = _points.least_squares(_points.data())
+    assert not _points.bends_upwards(_points.problem(20, 0.0, 10)) and _points.bends_upwards(
+        _points.problem(20, 0.0, 0)
+    )
+    for log_scale in (-100.0, -1.0, 1.5, 5.0, 8.0):
+        sol = rf.solve(_points.problem(20, log_scale, 10), rf.Flow(rtol=1e-8))
+        assert sol.outcome is rf.Outcome.STATIONARY
+        assert sol.loss[-1] == pytest.approx(level, rel=1e-6)
+    assert rf.solve(_points.problem(20, 1.5, 0), rf.Flow(rtol=1e-8)).loss[-1] < 1e-12
+
+
+@pytest.mark.exhaustive
+def test_a_draw_of_192_samples_with_four_directions_is_at_rest():
+    # Normal inputs close to the teacher's boundary: the loss is 4.5% below that of its two half spaces, and exactly
+    # that of least squares with the activation patterns that the neurons end with.
+    from reluflow_followups.boursier2025threshold import _setting as of
+
+    data = of.data(192, 9)
+    init = rf.init.balanced(100, of.DIM, log_scale=-25.0, seed=9)
+    sol = rf.solve(rf.Problem(data, init), rf.Flow(rtol=1e-8), t1=1e7)
+    groups = rf.observe.merged(sol, angle=1e-3, share=1e-6)
+    patterns = of.patterns(sol.final.w[[j for g in groups for j in g.neurons]], data)
+    assert sol.outcome is rf.Outcome.STATIONARY and len(groups) == 4
+    assert sol.loss[-1] < 0.96 * of.halves(data)
+    assert sol.loss[-1] == pytest.approx(of.least_with(patterns, data), rel=1e-10)
+    assert len(of.patterns(np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]), data)) == 2
 
 
 @pytest.mark.exhaustive
