@@ -9,9 +9,11 @@ Verdicts are read from docs/verdicts.md and pictures from docs/gallery: what is 
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
 import re
 import textwrap
+from functools import cached_property
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -59,6 +61,22 @@ def _described(name: str, value) -> list[str]:
                 called = _signature(member) if inspect.isfunction(member) else ""
                 lines += [f"{name}.{n}{called}", _words(member), ""]
     return lines
+
+
+def named(path: str):
+    """The object of a dotted name."""
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def members(value) -> set[str]:
+    """Names that the reference shows of a class or module: its documented methods, properties and functions."""
+    if inspect.ismodule(value):
+        inside = getattr(value, "__all__", [n for n, v in vars(value).items() if _own(v, value)])
+        return {n for n in inside if not n.startswith("_") and callable(getattr(value, n))}
+    kinds = (property, cached_property, classmethod, staticmethod)
+    own = {n for n, m in vars(value).items() if inspect.isfunction(m) or isinstance(m, kinds)}
+    return {n for n in own if not n.startswith("_") and inspect.getdoc(getattr(value, n))}
 
 
 def _own(value, module) -> bool:

@@ -231,7 +231,7 @@ def _summary(paper: str, subject, form: str | None) -> Summary:
         try:
             report = check(entry.name, subject, form=form)
         except Exception as error:  # one check that cannot be judged is no reason to lose the others
-            left.append((entry.name, " ".join(str(error).split()) or type(error).__name__))
+            left.append((entry.name, " ".join(_found.told(error).split()) or type(error).__name__))
             continue
         record = report.record or record
         reports.append(report)

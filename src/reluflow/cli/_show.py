@@ -25,9 +25,14 @@ def error(problem: Exception) -> None:
     """Prints an error as one sentence on stderr; an unexpected error is labelled as such."""
     from rich.text import Text
 
+    from reluflow.papers import _found
+
     names = {c.__name__ for c in type(problem).__mro__}
     text = str(problem.args[0]) if isinstance(problem, KeyError) and problem.args else str(problem)
-    if isinstance(problem, OSError) and problem.errno is not None:
+    located = _found.told(problem)
+    if located != text:
+        text, names = f"{located}. `--debug` shows the traceback.", set(EXPECTED)
+    elif isinstance(problem, OSError) and problem.errno is not None:
         text = f"`{problem.filename}` cannot be used: {(problem.strerror or 'unknown error').lower()}."
     if not names & set(EXPECTED) or not text:
         text = f"Unexpected error ({type(problem).__name__}: {text}): please run again with `--debug` and report it."

@@ -100,10 +100,25 @@ def new(name: Name, title: Title = None, to: To = None) -> None:
         raise ValueError(f"`{folder}` must be a new folder, and it exists: name another with `--to`.")
     one_line = " ".join((title or f"{name}: authors, title (where it appeared).").replace('"', "'").split())
     filled = {"NAME": name, "PACKAGE": f"{name}_pack", "DIST": f"{name.replace('_', '-')}-pack", "TITLE": one_line}
+    filled["REFERENCE"] = _reference(name, one_line if title else "The authors: The title.")
     written = _fill(folder, filled)
     console = _show.console()
     console.print("\n".join([f"Made {folder}/", *(f"  {path}" for path in written)]))
     console.print(f"Next: `pip install -e {folder}`, then `reluflow reproduce {name}/fig1`.", soft_wrap=True)
+
+
+def _reference(name: str, line: str) -> str:
+    """BibTeX of "Authors: Title (place year).", the parts that are there; the year of the name where there is none."""
+    import re
+
+    told = re.fullmatch(r"(?:(?P<by>[^:]+): )?(?P<title>.*?)(?: \((?P<place>[^()]*)\))?\.?", line)
+    by, words, place = told.group("by", "title", "place") if told else (None, line, None)
+    years = re.findall(r"\d{4}", place or "") or re.findall(r"\d{4}", name)
+    where = re.sub(r"[\s,]*\b\d{4}\b", "", place or "").strip(" ,")
+    rows = {"author": " and ".join(re.split(r",? and |, ", by)) if by else "The authors", "title": words}
+    rows |= {"note": where} if where else {}
+    rows |= {"year": years[0]} if years else {}
+    return "\n".join([f"@misc{{{name},", *(f"  {key:<6} = {{{value}}}," for key, value in rows.items()), "}"])
 
 
 def _fill(folder: Path, values: dict[str, str]) -> list[str]:

@@ -126,14 +126,15 @@ def many(chosen, size: str, out: Path, *, fresh=False, film=True, jobs=0, quiet=
 
 
 def _one(paper: str, name: str, size: str, out: Path, given: dict) -> dict:
-    from reluflow.papers import _figures
+    from reluflow.papers import _figures, _found
 
     try:
         return make(_figures.paper(paper).figures[name], size, {}, out, **given)
     except (FileNotFoundError, ImportError) as error:
-        return {"figure": f"{paper}/{name}", "error": str(error)}
+        return {"figure": f"{paper}/{name}", "error": _found.told(error)}
     except Exception as error:  # an error in one figure is reported; the others are made
-        return {"figure": f"{paper}/{name}", "error": f"{type(error).__name__}: {error}"}
+        text, kind = _found.told(error), type(error).__name__
+        return {"figure": f"{paper}/{name}", "error": text if text.startswith(kind) else f"{kind}: {text}"}
 
 
 @contextmanager
@@ -166,7 +167,7 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
     folder = _figures.folder(figure, out, size, changed)
     numbers = folder / "numbers.zarr"
     ds = None if fresh else _saved(figure, numbers, size, changed)
-    resumed = ds is not None
+    resumed, outdated = ds is not None, ds is None and not fresh and numbers.exists()
     if ds is None:
         with show.progress(f"{figure.paper}/{figure.name}", quiet=quiet) as tell, _figures.watched(tell):
             ds = figure.compute(size, **changed)
@@ -196,7 +197,7 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
     }
     put(folder / "facts.json", (json.dumps(said, indent=1) + "\n").encode())
     took = {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - busy}
-    return said | {"folder": str(folder), "caption": caption, "resumed": resumed} | took
+    return said | {"folder": str(folder), "caption": caption, "resumed": resumed, "outdated": outdated} | took
 
 
 def write_film(film, path: Path, dpi: int = 90) -> None:
@@ -219,7 +220,7 @@ def write_film(film, path: Path, dpi: int = 90) -> None:
 
 
 def _saved(figure, path: Path, size: str, changed: dict):
-    """Numbers saved earlier with the same settings, source and version of the paper's package, and unchanged."""
+    """Numbers saved earlier with the same settings, source, and version and code of the paper's package; unchanged."""
     import json
 
     from reluflow.papers import _figures, _found
@@ -231,7 +232,7 @@ def _saved(figure, path: Path, size: str, changed: dict):
     same = json.loads(ds.attrs["settings"]) == json.loads(json.dumps(figure.settings(size, **changed)))
     versions = json.loads(ds.attrs["versions"])
     mine = ds.attrs["format"] == _figures.FORMAT and versions.get("source") == source()["source"]
-    mine = mine and _found.version(figure.paper).items() <= versions.items()
+    mine = mine and (_found.version(figure.paper) | _found.code(figure.paper)).items() <= versions.items()
     return ds if same and mine else None
 
 
@@ -247,6 +248,7 @@ def _show(made: dict, settings: bool = False) -> None:
         console.print(f"[yellow]not made[/yellow]   [bold]{made['figure']}[/bold]  {escape(made['error'])}")
         return
     how = "redrawn from saved numbers" if made["resumed"] else f"made in {show.seconds(made['seconds'])}"
+    how += ", the saved numbers being of other code, settings or versions" * made["outdated"]
     console.print(f"[bold]{made['figure']}[/bold]  {escape(made['title'])}")
     console.print(f"[dim]{how}: {escape(made['folder'])}/[/dim]", soft_wrap=True)
     table = Table(box=None, padding=(0, 1, 0, 2), show_header=False)

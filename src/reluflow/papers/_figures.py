@@ -60,7 +60,7 @@ def names(paper: str) -> list[str]:
 def _defined(file: Path) -> set[str]:
     """The names that a module's top level defines: functions, imports and assignments."""
     found: set[str] = set()
-    for node in ast.parse(file.read_text()).body:
+    for node in ast.parse(file.read_text(encoding="utf-8"), str(file)).body:
         if isinstance(node, ast.FunctionDef):
             found.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -187,7 +187,7 @@ class Figure:
             "figure": f"{self.paper}/{self.name}",
             "size": size,
             "settings": json.dumps(chosen),
-            "versions": json.dumps(versions() | _found.version(self.paper)),
+            "versions": json.dumps(versions() | _found.version(self.paper) | _found.code(self.paper)),
         }
         return ds
 

@@ -11,15 +11,19 @@ The package has the parts of a folder here: a docstring that names the paper, on
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import traceback
 from pathlib import Path
 from types import ModuleType
 
 GROUP = "reluflow.papers"
 HERE = Path(__file__).parent
 OURS = "reluflow"
+SHOWN = ("facts", "draw", "caption", "animate")  # what a figure makes of its numbers; changing it changes no number
 
 
 def names() -> list[str]:
@@ -42,6 +46,52 @@ def version(paper: str) -> dict[str, str]:
         return {by: importlib.metadata.version(by)}
     except importlib.metadata.PackageNotFoundError:
         return {by: "unknown"}
+
+
+def code(paper: str) -> dict[str, str]:
+    """A hash of the code that may compute a paper's numbers: its files and those beside the packages around it.
+
+    Without comments, docstrings and what only shows numbers. Nothing for ours: the program's source has a hash.
+    """
+    if _ours(paper):
+        return {}
+    here, above = folder(paper), _package(paper)[0].count(".")
+    files = [*here.rglob("*.py"), *(file for parent in here.parents[:above] for file in parent.glob("*.py"))]
+    total = hashlib.sha256()
+    for file in sorted(files):
+        total.update(f"{file.name}\0{_computing(file)}\0".encode())
+    return {f"code of {distribution(paper)}": total.hexdigest()[:16]}
+
+
+def _computing(file: Path) -> str:
+    """A file's syntax tree without docstrings and the functions named in SHOWN."""
+    tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            body[:] = [n for n in body if not (_text(n) or (node is tree and getattr(n, "name", "") in SHOWN))]
+    return ast.dump(tree)
+
+
+def _text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def told(error: BaseException) -> str:
+    """An error's sentence; from the code of another distribution's paper, with the file and line it came from."""
+    if isinstance(error, SyntaxError):
+        return f"SyntaxError: {error.msg} ({error.filename}, line {error.lineno})"
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    packages = {point.value.split(".")[0] for point in _announced()}
+    walked = traceback.walk_tb(error.__traceback__)
+    steps = [(f.f_globals.get("__name__", ""), f.f_code.co_filename, n) for f, n in walked]
+    theirs = [step for step in steps if step[0].split(".")[0] in packages]
+    if not theirs:
+        return text
+    ours = steps[-1][0].split(".")[0] == OURS and isinstance(error, ValueError | TypeError)
+    package, file, line = theirs[-1]
+    top = package.split(".")[0]
+    place = f"{top}/{Path(file).as_posix().rpartition(f'/{top}/')[2]}, line {line}"
+    return f"{(text if ours else f'{type(error).__name__}: {error}').rstrip('.')} ({place})"
 
 
 def folder(paper: str) -> Path:
