@@ -47,8 +47,8 @@ def ramp(count: int) -> list[str]:
     return [to_hex(c) for c in whole(np.linspace(0.0, 1.0, count))]
 
 
-def key(part, head: str, names, colours) -> None:
-    """One line that names the colours, in a strip of its own."""
+def key(part, head: str, names, colours, tail: str = "") -> None:
+    """One line that names the colours, in a strip of its own, and says `tail` at its end."""
     from reluflow.plot import look
 
     ax = part.subplots()
@@ -59,3 +59,4 @@ def key(part, head: str, names, colours) -> None:
         x = 0.06 + 0.12 * k
         ax.plot([x, x + 0.03], [0.5, 0.5], color=colour, lw=2)
         ax.text(x + 0.038, 0.5, name, va="center", fontsize=8)
+    ax.text(1.0, 0.5, tail, va="center", ha="right", fontsize=8, color=look.FAINT)

@@ -203,7 +203,7 @@ def draw(ds):
     axes[0, 0].set_xlim(0, float(ds.epoch[-1]))
     axes[0, 0].xaxis.set_major_locator(MultipleLocator(5 if ds.epoch[-1] > 6 else 2))
     names = [f"{m}" for m in ds.line.values] if ds.attrs["over"] == "width" else [power(v) for v in ds.line.values]
-    key(strip, "m =" if ds.attrs["over"] == "width" else "σ₀ =", names, colours)
+    key(strip, "m =" if ds.attrs["over"] == "width" else "σ₀ =", names, colours, tail="P1: W₊ solid, W₋ dashed")
     return fig
 
 

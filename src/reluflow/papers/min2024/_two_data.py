@@ -42,7 +42,8 @@ def share(values, stated: float) -> tuple[float, float]:
 
 
 def draw(ds, seen):
-    """The panels; in the last one what is positive, not dead and outside S+ is circled."""
+    """The panels; in the last one what is positive, not dead and outside S+ is circled. The name of S+ stands beside
+    the neurons, which are in the middle of it."""
     from reluflow.papers.min2024 import _plane
     from reluflow.plot import look
 
@@ -50,6 +51,9 @@ def draw(ds, seen):
     last = ds.isel(iteration=-1)
     who = (last.sign.values > 0) & (last.cone.values == 0)
     reach = 0.62 * 1.25 * float(np.linalg.norm(ds.x, axis=1).max())
+    for text in (t for ax in fig.axes for t in ax.texts if t.get_text() == "S+"):
+        z = complex(*text.get_position()) * np.exp(-0.5j)
+        text.set_position((z.real, z.imag))
     for tip in np.unique(np.round(reach * last.direction.values[who], 1), axis=0):
         ax = fig.axes[ds.sizes["panel"] - 1]
         ax.plot(*tip, "o", mfc="none", mec=look.INK, mew=1.0, ms=9, zorder=5)

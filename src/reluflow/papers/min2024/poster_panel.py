@@ -72,10 +72,10 @@ def draw(ds):
     )
     for values, _, colour in rows:
         middle.plot(ds.iteration, values / float(values.max()), color=colour)
-    for y, (_, name, colour) in zip((0.93, 0.82, 0.71), rows, strict=True):
+    for y, (_, name, colour) in zip((0.94, 0.85, 0.76), rows, strict=True):
         text = name if name == "loss" else f"change of {name}"
         middle.text(0.98, y, text, color=colour, fontsize=7, ha="right", transform=middle.transAxes)
-    middle.set(ylabel="share of its largest", xlim=(0, float(ds.iteration[-1])), ylim=(0, 1.42))
+    middle.set(ylabel="share of its largest", xlim=(0, float(ds.iteration[-1])), ylim=(0, 1.6), yticks=[0, 0.5, 1])
     look.iterations(middle.xaxis)
     look.letter(middle, "b", "two phases")
     names = {f"mnist_{n}": n for n in ("mean_cosine", "least_cosine", "most_cosine")}
