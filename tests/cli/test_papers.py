@@ -234,3 +234,16 @@ def test_numbers_are_computed_again_after_the_code_that_computes_them_changed(tm
     assert not made()["resumed"], "a helper's file may be what `compute` calls"
     (pack / "_setting.py").write_text('"""Constants."""\n\nA = 1  # explained\n')
     assert made()["resumed"], "words about the code are not code"
+
+
+def test_a_paper_inside_a_package_that_is_gone_is_one_sentence_that_names_the_distribution(
+    tmp_path, monkeypatch, capsys
+):
+    info = tmp_path / "gone_pack-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gone-pack\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[reluflow.papers]\ngone2025 = gone_pack.gone2025\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert reluflow("papers") == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "`gone_pack.gone2025`, which gone-pack announces: install gone-pack again, or remove it." in told

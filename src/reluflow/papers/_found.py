@@ -99,7 +99,10 @@ def folder(paper: str) -> Path:
     if _ours(paper):
         return HERE / paper
     package, by = _package(paper)
-    spec = importlib.util.find_spec(package)
+    try:
+        spec = importlib.util.find_spec(package)
+    except ModuleNotFoundError:  # a package around it is missing
+        spec = None
     places = list(spec.submodule_search_locations or ()) if spec else []
     if not places:
         raise ModuleNotFoundError(

@@ -139,6 +139,9 @@ def draw(ds):
     look.letter(ax, "a", "Fig. 1: the pull")
     ax = axes[1]
     _plane.cones(ax, ds, 1.25)
+    for text in (t for t in ax.texts if t.get_text() == "S−"):  # a neuron starts where it would stand
+        z = complex(*text.get_position()) * 0.55 * np.exp(0.5j)
+        text.set_position((z.real, z.imag))
     _arrows(ax, ds.x.values, ds.y.values, names=False)
     for k, colour in enumerate((look.INK, look.PURPLE)):
         path = (1.0 + 0.08 * k) * ds.path.values[k]
@@ -186,8 +189,11 @@ def _boundary(ax, x, y, path) -> None:
     more = dict(angles="xy", scale_units="xy", scale=1.0, color=look.FAINT, width=0.012, headwidth=4, pivot="mid")
     ax.quiver(u, v, *a.T, **more)
     _arrows(ax, 0.8 * x, y, names=False)
-    for k, (u0, v0) in enumerate(0.45 * x):
-        ax.text(u0, v0 - 0.22, f"$x_{k + 1}$", fontsize=7, color=look.PLUS if y[k] > 0 else look.MINUS, ha="center")
+    over = dict(fc=look.PAPER, ec="none", pad=0.4)
+    places = (0.8 * x[0] + [0.27 * np.sign(x[0, 0]), -0.1], 0.45 * x[1] - [0, 0.22])
+    for k, (u0, v0) in enumerate(places):
+        colour = look.PLUS if y[k] > 0 else look.MINUS
+        ax.text(u0, v0, f"$x_{k + 1}$", fontsize=7, color=colour, ha="center", bbox=over)
     if path is not None:
         ax.plot(*path.T, color=look.INK, lw=1.8)
         ax.plot(*path[0], "o", color=look.INK, ms=4)
