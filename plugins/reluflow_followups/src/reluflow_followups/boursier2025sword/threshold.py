@@ -118,7 +118,7 @@ def draw(ds):
     two.set_xticks(ds.width.values, [f"{m}" for m in ds.width.values])
     two.minorticks_off()
     look.corner(two, "above: fitted", "upper right", look.FAINT)
-    look.corner(two, "below: the line, for ever", "lower left", look.FAINT)
+    look.corner(two, "below: the line, for ever", "lower right", look.FAINT)
     look.letter(two, "b", f"switch by bisection to {ds.attrs['to']:g}")
     return fig
 

@@ -118,8 +118,8 @@ def draw(ds):
     top = 0.06 + float(np.nanmax([ds.basin.max(), ds.share.max()]))
     three.plot([0, top], [0, top], color=look.THEORY, lw=1.0, zorder=0)
     three.set(xlabel="basin", ylabel="share of neurons", xlim=(0, top), ylim=(0, top))
-    text = ", ".join(f"{m:,}" for m in ds.width.values)
-    look.corner(three, f"widths {text}\n(small to large dots)", "lower right", look.FAINT, 6)
+    first, last = f"{int(ds.width[0]):,}", f"{int(ds.width[-1]):,}"
+    look.corner(three, f"dots: widths\nfrom {first} (small)\nto {last} (large)", "lower right", look.FAINT, 6)
     look.letter(three, "c", "shares")
     for ax in (one, two):
         ax.set(xlim=(-180, 180))
