@@ -11,6 +11,7 @@ SETTINGS = {
     "full": dict(width=2000, log_scale=-100000.0, large=-1.0, seed=0, rtol=1e-10),
 }
 SPAN = (-1.0, 0.5)
+SHOWN = 200  # neurons drawn
 EARLY = 12.0  # alignment takes the same time at every scale
 
 
@@ -103,11 +104,12 @@ def draw(ds):
     colours = np.where(ds.dead.values > 0, look.FAINT, colours)
     angle = ds.angle.values.copy()
     angle[1:][np.abs(np.diff(angle, axis=0)) > 180] = np.nan  # no line from 180 to -180, the same direction
-    for j in np.argsort(-ds.dead.values, kind="stable"):
+    some = np.arange(0, len(colours), max(1, len(colours) // SHOWN))
+    for j in some[np.argsort(-ds.dead.values[some], kind="stable")]:
         two.plot(ds.early, angle[:, j], color=colours[j], lw=0.5, alpha=0.5)
     two.set(xlabel="t", ylabel="direction of w (degrees)", ylim=(-180, 180), xlim=(0, EARLY))
     two.set_yticks([-180, -90, 0, 90, 180])
-    look.letter(two, "b", "neurons align")
+    look.letter(two, "b", "neurons align" if len(some) == len(colours) else f"neurons align ({len(some)} shown)")
     t = ds.time.values / -ds.attrs["log_scale"]
     three.plot(t, ds.loss, color=look.INK)
     three.axhline(float(ds.level), color=look.THEORY, lw=1.2)
