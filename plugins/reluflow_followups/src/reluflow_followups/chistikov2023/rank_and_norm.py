@@ -28,7 +28,7 @@ def compute(*, width, seeds, scales, points, sets, dims, to, rtol):
     level = 2.0 - 0.25 * (2.0 - least.value)  # between the two kinds of ends, whose own norms grow with the scale
 
     def size(log_scale, seed) -> float:
-        return of.norm(of.end(jump, width, log_scale, seed, rtol))
+        return of.norm(of.end(jump, width, log_scale, seed, rtol)) if np.isfinite(log_scale) else np.nan
 
     place = [switch(NEAR[0], HIGH, lambda s, k=k: size(s, k) > level, to) for k in range(seeds)]
     tiny = [of.end(jump, width, s, 0, rtol) for s in TINY]
