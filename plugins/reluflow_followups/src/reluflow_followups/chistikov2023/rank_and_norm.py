@@ -12,8 +12,7 @@ SETTINGS = {
 }
 WIDE, JUMP = (6, 9, 1), (3, 3, 1003)  # d, n, rng of the two data sets
 TINY = (-20.0, -1000.0)
-NEAR = (-8.0, -3.5)
-HIGH = -4.0  # the jump is looked for below this log scale
+NEAR = (-8.0, -3.5)  # the jump is looked for between these log scales
 
 
 def compute(*, width, seeds, scales, points, sets, dims, to, rtol):
@@ -25,12 +24,17 @@ def compute(*, width, seeds, scales, points, sets, dims, to, rtol):
     wide, jump = of.data(*WIDE), of.data(*JUMP)
     grid, near = np.linspace(-12.0, -2.0, scales), np.linspace(*NEAR, points)
     least = rf.bias.min_norm(jump)
-    level = 2.0 - 0.25 * (2.0 - least.value)  # between the two kinds of ends, whose own norms grow with the scale
 
     def size(log_scale, seed) -> float:
         return of.norm(of.end(jump, width, log_scale, seed, rtol)) if np.isfinite(log_scale) else np.nan
 
-    place = [switch(NEAR[0], HIGH, lambda s, k=k: size(s, k) > level, to) for k in range(seeds)]
+    # What the start leaves beside the fit grows like the square of the scale, at both kinds of ends.
+    rest = [size(NEAR[0], k) - 2.0 for k in range(seeds)]
+
+    def is_teacher(log_scale, k) -> bool:
+        return size(log_scale, k) - rest[k] * np.exp(2 * (log_scale - NEAR[0])) > 0.5 * (2.0 + least.value)
+
+    place = [switch(*NEAR, lambda s, k=k: is_teacher(s, k), to) for k in range(seeds)]
     tiny = [of.end(jump, width, s, 0, rtol) for s in TINY]
     arrays = {
         "ratio": (("scale", "seed"), [[of.ratio(of.end(wide, width, s, k, rtol)) for k in range(seeds)] for s in grid]),
