@@ -1,9 +1,10 @@
-"""A second run of the same problem in rotated coordinates, beside a run with several outputs from a tiny start.
+"""A second run of the same problem, in rotated coordinates and at a smaller tolerance, beside a run with several outputs
+from a tiny start.
 
-Rotating the inputs and the first layer changes nothing but rounding. Where the two runs differ by more than the
-promise, rounding has decided what one of them learnt, however small the tolerance: neurons that aligned leave a saddle
-along components that alignment made small, and the rounding of the neurons grows as fast as these do [vector_outputs,
-section 4]. The outputs are compared every few steps, at places that do not depend on where bursts end.
+Neurons that aligned leave a saddle along components that alignment made small, and errors of the neurons, by rounding or
+of steps, grow as fast as these do [vector_outputs, section 4]. Rotating the inputs and the first layer changes rounding
+alone, a smaller tolerance the errors of steps: where the outputs of the two runs differ by more than the promise, such
+errors have decided what is learnt. They are compared every few steps, at places that do not depend on where bursts end.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 EVERY = 8  # steps, those tried included, between two comparisons
 PROMISE = 100.0  # outputs are right to this many rtol
+FINER, LEAST = 0.1, 1e-13  # tolerance of the second run over that of the first, and its least value
 SEED = 30
 
 
@@ -49,6 +51,7 @@ class Twin:
     def __init__(self, machine: Machine):
         problem, rtol, end, rest, units = machine.made_of[:5]
         self.machine = type(machine)(problem, rtol, end, rest, units, turned=True)
+        self.machine.run.rtol = max(FINER * machine.run.rtol, LEAST)
         self.promise = PROMISE * rtol
         self.due = EVERY
 

@@ -58,8 +58,9 @@ class Machine:
         self.twin: Twin | None = None
         self.m, self.r = self.start.q.shape
         self.k, self.big, self.n = problem.outputs, self.pk.e.shape[0], self.pk.alpha.size
-        self.st = layout.new_state(self.start, self.big, self.k + 1 if np.min(self.start.c) < TINY else 0)
+        self.st = layout.new_state(self.start, self.big, self.k + 2 if np.min(self.start.c) < TINY else 0)
         self.rows = self.st.sign.size
+        self.places = max(1, self.rows // self.m - 1)  # rows of a neuron that a jump fills; the last is for differences
         self.size = self.st.y.size
         self.run = record(RUN)
         self.run.end, self.run.rest, self.run.nearest = end, rest, 1.0
@@ -159,8 +160,8 @@ class Machine:
             "jump_events": int(run.n_jump_events),
             "neglected": self.neglected,
             "twin_steps": self.twin_steps,
-            # Jumps and followers after which the run depends on what rounding has lost.
-            "undetermined": self.undetermined + int(run.nearest == 0.0 and run.nearest_surface < 0),
+            # Places after which the run depends on what rounding decides or has lost.
+            "undetermined": self.undetermined,
         }
         place = (float(run.nearest_clock), int(run.nearest_neuron), int(run.nearest_surface))
         nearest = float(run.nearest)

@@ -6,7 +6,7 @@ import numpy as np
 from reluflow.engine import surfaces
 from reluflow.engine._jit import inner
 from reluflow.engine.events import mark_surfaces, settle_surfaces
-from reluflow.engine.field import DORMANT, ON, SLID, fill
+from reluflow.engine.field import DORMANT, FRESH, ON, SLID, fill
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import REACH, norm_q
 from reluflow.engine.origin import leave_origin
@@ -18,9 +18,10 @@ ROUNDING = 1e-13  # <q_j, e_k> of one row of several that is rounding
 @inner
 def told_by(problem, state, scratch, j, s):
     """The row that tells on which side of surface s neuron j is: its own, or where <q_j, e_s> is rounding over the step
-    the follower with the largest; -1 where all are rounding."""
+    the follower with the largest; -1 where all are rounding. A neuron that has just left the surface is near it by
+    itself."""
     u0, u1 = scratch.u0, scratch.u1
-    if abs(u0[j, s]) > ROUNDING or abs(u1[j, s]) > ROUNDING:
+    if state.code[j, s] >= FRESH or abs(u0[j, s]) > ROUNDING or abs(u1[j, s]) > ROUNDING:
         return j
     _, c = weights(state.y, state.sign.size)
     best, top = -1, -np.inf
@@ -68,8 +69,11 @@ def hush(problem, state, scratch):
     for j in range(problem.m):
         if state.dead[j] == 0 and followed_by(problem, state, j):
             for s in range(u0.shape[1]):
-                if abs(u0[j, s]) <= ROUNDING and abs(u1[j, s]) <= ROUNDING and (state.code[j, s] & 3) < SLID:
-                    if told_by(problem, state, scratch, j, s) >= 0:
+                if (state.code[j, s] & 3) < SLID:
+                    by = told_by(problem, state, scratch, j, s)
+                    if by == j:
+                        continue
+                    if by >= 0:
                         q = row(scratch.y1, j, problem.e.shape[1])
                         for i in range(q.size):
                             q[i] -= u1[j, s] * problem.e[s, i]
@@ -127,7 +131,7 @@ def at_event(problem, state, run, scratch, v):
             if j == step.neuron and step.side < 0:
                 by = max(j, told_by(problem, state, scratch, j, step.surface))
             for s in range(work.mark.size):
-                if abs(work.u[j, s]) <= ROUNDING:
+                if abs(work.u[j, s]) <= ROUNDING and told_by(problem, state, scratch, j, s) != j:
                     work.u[j, s] = 1.0  # not on the surface: a follower tells where the neuron is
         if mark_surfaces(problem, state, run, scratch, v, j):
             contract(problem, state, state.y, work, by)
