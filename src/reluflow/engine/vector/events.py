@@ -86,7 +86,8 @@ def shift_follower(problem, state, work, j, by, p):
     """A follower p of neuron j across surfaces that the neuron, told by its row `by`, has just crossed.
 
     With the follower it meets the surface at another time, by -<e, q_p> / v with v the speed at arrival; the velocity
-    in between is the one of the other side: q_p += (change of the velocity) <e, q_p> / v.
+    in between is the one of the other side: q_p += (change of the velocity) <e, q_p> / v. Where the neuron is held from
+    now on, the change is the velocity along the normal, and the follower is projected.
     """
     r = problem.e.shape[1]
     q, pull = row(state.y, p, r), work.pull[by]
@@ -105,6 +106,13 @@ def shift_follower(problem, state, work, j, by, p):
             factor = change * u / v if v != 0.0 else 0.0
         for i in range(r):
             q[i] += factor * problem.e[s, i]
+    for a in range(state.slid[j]):
+        z = state.basis[j, a]
+        dot = 0.0
+        for i in range(r):
+            dot += z[i] * q[i]
+        for i in range(r):
+            q[i] -= dot * z[i]
 
 
 @inner
