@@ -159,10 +159,7 @@ class Expansion:
     def _advance(self, j, at, back):
         """Order at + 1 of q' = M' b and b' = M q."""
         q, b, bits = self.q[j], self.b[j], self.bits
-        lifts = [
-            sum(sum(map(mul, line, M)) for line, M in zip(q, lines, strict=True)) >> bits
-            for lines in back
-        ]
+        lifts = [sum(sum(map(mul, line, M)) for line, M in zip(q, lines, strict=True)) >> bits for lines in back]
         for c, line in enumerate(q):
             line.append((sum(sum(map(mul, b[o], back[o][c])) for o in range(len(b))) >> bits) // (at + 1))
         for line, value in zip(b, lifts, strict=True):
@@ -180,7 +177,9 @@ class Expansion:
     def weights(self, j, tau: int):
         """(w, a) of neuron j at the fixed-point time tau."""
         r, bits = self.scale[j], self.bits
-        return tuple([(unfix(horner(line, tau, bits), bits) * r).mid() for line in lines] for lines in (self.q[j], self.b[j]))
+        return tuple(
+            [(unfix(horner(line, tau, bits), bits) * r).mid() for line in lines] for lines in (self.q[j], self.b[j])
+        )
 
     def forces(self, j) -> list:
         """The coefficients of <b_j, G_i>, one list of data for each order."""
@@ -199,9 +198,7 @@ class Expansion:
         """<b_j, G_i> at the fixed-point time tau."""
         unit, bits = arb((1, self.e)), self.bits
         b = [unfix(horner(line, tau, bits), bits) for line in self.b[j]]
-        return [
-            dot(b, [(unfix(horner(line, tau, bits), bits) / unit).mid() for line in rows]) for rows in self.drive.G
-        ]
+        return [dot(b, [(unfix(horner(line, tau, bits), bits) / unit).mid() for line in rows]) for rows in self.drive.G]
 
 
 class OutputsRun(_Run):

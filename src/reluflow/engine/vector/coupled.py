@@ -26,7 +26,16 @@ from reluflow.engine.locate import along_normal, between, first_crossing, may_re
 from reluflow.engine.tableau import STAGES
 from reluflow.engine.vector.events import at_event, followers_meet, hush
 from reluflow.engine.vector.explicit import add_follower, dense, error, rescale, settle, square_norm, stages, stretch
-from reluflow.engine.vector.field import SQUARE, clock_shift, fill_places, noise, per_surface, pulls, stiffness, velocity
+from reluflow.engine.vector.field import (
+    SQUARE,
+    clock_shift,
+    fill_places,
+    noise,
+    per_surface,
+    pulls,
+    stiffness,
+    velocity,
+)
 from reluflow.engine.vector.groups import gather
 from reluflow.engine.vector.layout import heads
 from reluflow.engine.vector.locate import first_release, released_before

@@ -11,6 +11,7 @@ from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import REACH, norm_q
 from reluflow.engine.origin import leave_origin
 from reluflow.engine.vector.field import contract, followed_by, noise
+from reluflow.engine.vector.groups import distance, one_cell
 
 ROUNDING = 1e-13  # <q_j, e_k> of one row of several that is rounding
 
@@ -116,6 +117,14 @@ def shift_follower(problem, state, work, j, by, p):
 
 
 @inner
+def joined(problem, state, i, j):
+    """Whether neurons i and j are equal to the bit: what happens to one of them happens to the other."""
+    if state.sign.size == problem.m or i < 0 or state.dead[i] != 0 or state.dead[j] != 0:
+        return False
+    return one_cell(state, i, j) and distance(problem, state, i, j) == 0.0
+
+
+@inner
 def at_event(problem, state, run, scratch, v):
     """Resolves everything that happens at this instant. What was located is step.neuron, step.surface, step.side.
 
@@ -124,10 +133,14 @@ def at_event(problem, state, run, scratch, v):
     """
     r = problem.e.shape[1]
     step, work = scratch.step, scratch.work
+    first, same = step.neuron, scratch.who
     noise(problem, state, state.y, work)
+    for j in range(problem.m):
+        same[j] = 1 if j == first or joined(problem, state, first, j) else 0
     for j in range(problem.m):
         if state.dead[j] != 0:
             continue
+        step.neuron = j if same[j] == 1 else first
         fill(work.mark, surfaces.ABSENT)
         if j == step.neuron and state.slid[j] > 0 and step.side < 0:
             # Held on all but one dimension, the neuron moves on a line, which meets other surfaces at w = 0 alone.
@@ -147,6 +160,7 @@ def at_event(problem, state, run, scratch, v):
             for p in range(problem.m + j, state.sign.size, problem.m):
                 if state.lead[p] == j:
                     shift_follower(problem, state, work, j, by, p)
+    step.neuron = first
 
 
 @inner
