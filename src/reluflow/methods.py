@@ -85,10 +85,10 @@ class Descent:
     scales stay float64.
 
     `fast_forward` (on unless False) makes many iterations at once where that gives the same iterates, with one output,
-    in float64 and full batches only: closed forms while the drive rests (small neurons before a saddle is left), and leaps with an
-    error estimate below 1e-13 of every neuron while no bit changes (`engine.adams`; in late phases their length grows
-    like t). Events keep their iterations, and weights agree with stepping to 1e-10 of each neuron wherever training
-    itself does not magnify errors more than a thousandfold. False takes every iteration.
+    in float64 and full batches only: closed forms while the drive rests (small neurons before a saddle is left), and
+    leaps with an error estimate below 1e-13 of every neuron while no bit changes (`engine.adams`; in late phases their
+    length grows like t). Events keep their iterations, and weights agree with stepping to 1e-10 of each neuron wherever
+    training itself does not magnify errors more than a thousandfold. False takes every iteration.
     """
 
     step: float

@@ -21,8 +21,8 @@ class Machine(descent.Machine):
     def __init__(self, problem: Problem, method: Descent, end: int = descent.NEVER):
         if method.fast_forward:
             raise ValueError(
-                f"`fast_forward=True` is for networks with one output, got {problem.outputs} outputs: leave it out, and "
-                "every iteration is taken."
+                f"`fast_forward=True` is for networks with one output, got {problem.outputs} outputs: leave it out, "
+                "and every iteration is taken."
             )
         super().__init__(problem, method, end)
         m, n, r, k = self.m, self.n, self.r, problem.outputs

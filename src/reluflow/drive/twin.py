@@ -1,10 +1,11 @@
-"""A second run of the same problem, in rotated coordinates and at a smaller tolerance, beside a run with several outputs
-from a tiny start.
+"""A second run of the same problem, in rotated coordinates and at a smaller tolerance, beside a run with several
+outputs from a tiny start.
 
-Neurons that aligned leave a saddle along components that alignment made small, and errors of the neurons, by rounding or
-of steps, grow as fast as these do [vector_outputs, section 4]. Rotating the inputs and the first layer changes rounding
-alone, a smaller tolerance the errors of steps: where the outputs of the two runs differ by more than the promise, such
-errors have decided what is learnt. They are compared every few steps, at places that do not depend on where bursts end.
+Neurons that aligned leave a saddle along components that alignment made small, and errors of the neurons, by rounding
+or of steps, grow as fast as these do [vector_outputs, section 4]. Rotating the inputs and the first layer changes
+rounding alone, a smaller tolerance the errors of steps: where the outputs of the two runs differ by more than the
+promise, such errors have decided what is learnt. They are compared every few steps, at places that do not depend on
+where bursts end.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from operator import mul
 from reluflow.reference.arith import arb, dot, fix, horner, norm, number, unfix
 from reluflow.reference.integrate import _Run
 from reluflow.reference.network import BALANCED, Network, Neuron
-from reluflow.reference.search import earliest
 from reluflow.reference.series import _times
 
 
