@@ -84,18 +84,18 @@ class Descent:
     the order); None is all of them. `dtype="float32"` halves the work of large problems; output weights, outputs and
     scales stay float64.
 
-    `fast_forward` (on unless False) makes many iterations at once where that gives the same iterates, in float64 and
-    full batches only: closed forms while the drive rests (small neurons before a saddle is left), and leaps with an
-    error estimate below 1e-13 of every neuron while no bit changes (`engine.adams`; in late phases their length grows
-    like t). Events keep their iterations, and weights agree with stepping to 1e-10 of each neuron wherever training
-    itself does not magnify errors more than a thousandfold. False takes every iteration.
+    `fast_forward` (on unless False) makes many iterations at once where that gives the same iterates, with one output,
+    in float64 and full batches only: closed forms while the drive rests (small neurons before a saddle is left), and
+    leaps with an error estimate below 1e-13 of every neuron while no bit changes (`engine.adams`; in late phases their
+    length grows like t). Events keep their iterations, and weights agree with stepping to 1e-10 of each neuron wherever
+    training itself does not magnify errors more than a thousandfold. False takes every iteration.
     """
 
     step: float
     batch: int | None = None
     seed: int = 0
     dtype: str = "float64"
-    fast_forward: bool | None = None  # None is True, and leaves the keys of experiments as they were without it
+    fast_forward: bool | None = None  # None: where it applies
 
     def __post_init__(self) -> None:
         step = number(
@@ -112,7 +112,8 @@ class Descent:
         one_of("dtype", self.dtype, ("float64", "float32"))
         if not isinstance(self.fast_forward, bool | np.bool_ | None):
             raise ValueError(f"`fast_forward` must be True or False, got {self.fast_forward!r}: False steps.")
-        object.__setattr__(self, "fast_forward", self.fast_forward is None or bool(self.fast_forward))
+        if self.fast_forward is not None:
+            object.__setattr__(self, "fast_forward", bool(self.fast_forward))
 
     def iteration(self, t: float | np.ndarray) -> np.ndarray:
         """The last iteration at or before time t, rounding of t / step forgiven."""

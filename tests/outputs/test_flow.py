@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.support.outputs import exit_times, half_times, three_classes
 
 import reluflow as rf
 from reluflow.drive.frozen import first_below
@@ -25,36 +26,6 @@ def random_problem(seed, k, loss):
 @cache
 def random_run(seed, k, loss):
     return rf.solve(random_problem(seed, k, loss), rf.Flow(rtol=1e-11), t1=10.0)
-
-
-def three_classes(log_scale, rotation=None):
-    """Orthonormal inputs, 4, 2 and 1 of a class, one-hot labels."""
-    rng = np.random.default_rng(0)
-    w, a, x = rng.normal(size=(12, 7)), rng.normal(size=(12, 3)), np.eye(7)
-    a *= (np.linalg.norm(w, axis=1) / np.linalg.norm(a, axis=1))[:, None]
-    if rotation is not None:
-        turn = np.linalg.qr(np.random.default_rng(rotation).normal(size=(7, 7)))[0]
-        x, w = x @ turn, w @ turn
-    return rf.Problem(rf.Data(x, np.eye(3)[[0, 0, 0, 0, 1, 1, 2]]), rf.Params(w, a, log_scale=log_scale))
-
-
-def half_times(sol, guesses):
-    """When the output of a class on its own points, their mean, is 1/2: bisected around guesses."""
-    labels, found = np.array([0, 0, 0, 0, 1, 1, 2]), []
-    for c, guess in enumerate(guesses):
-        lo, hi = guess - 4.0, guess + 4.0
-        for _ in range(60):
-            t = 0.5 * (lo + hi)
-            above = sol.outputs_at([t])[0][labels == c, c].mean() > 0.5
-            lo, hi = (lo, t) if above else (t, hi)
-        found.append(hi)
-    return np.array(found)
-
-
-def exit_times(log_scale):
-    """(n / (2 sqrt n_c)) log(sqrt n_c / sum alpha_j^2), carried from its value at log scale -300 to another."""
-    known, count = np.array([1050.0982341861, 1483.9493443039, 2092.8072243244]), np.array([4, 2, 1])
-    return known + 7.0 / np.sqrt(count) * (-300.0 - log_scale)
 
 
 KNOWN = {

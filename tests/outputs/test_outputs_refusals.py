@@ -121,3 +121,22 @@ def test_the_first_layer_alone_is_trained_by_descent_only():
     for method in (rf.Flow(), rf.SteppedFlow()):
         with pytest.raises(ValueError, match=r'must be "both".*got "first".*Descent'):
             rf.solve(p, method, t1=1.0)
+
+
+def test_leaps_of_descent_are_refused_where_they_are_asked_for():
+    with pytest.raises(ValueError, match=r"`fast_forward=True` is for networks with one output, got 3.*leave it out"):
+        rf.solve(problem("softmax"), rf.Descent(0.1, fast_forward=True), t1=1.0)
+    left_out, off = (
+        rf.solve(problem("softmax"), m, t1=1.0) for m in (rf.Descent(0.1), rf.Descent(0.1, fast_forward=False))
+    )
+    np.testing.assert_array_equal(left_out.outputs, off.outputs)
+
+
+def test_weight_decay_is_refused_by_the_exact_flow_and_followed_by_the_others():
+    p = problem("softmax", decay=0.1)
+    with pytest.raises(ValueError, match=r"several outputs must have .*`decay=0`, got .*0\.1: use"):
+        rf.solve(p, rf.Flow(), t1=1.0)
+    descent, stepped = (rf.solve(p, m, t1=3.0).outputs[-1] for m in (rf.Descent(1e-3), rf.SteppedFlow(1e-6)))
+    plain = rf.solve(problem("softmax"), rf.Descent(1e-3), t1=3.0).outputs[-1]
+    np.testing.assert_allclose(stepped, descent, atol=1e-3)
+    assert np.max(np.abs(plain - descent)) > 1e-2

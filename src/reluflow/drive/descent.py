@@ -165,7 +165,7 @@ class Machine:
             h=np.empty(self.m),
         )
         self.kernel = kd.burst if real == np.float64 else kd.burst32
-        self.forward = method.fast_forward and self.full and real == np.float64 and problem.outputs == 1
+        self.forward = method.fast_forward is not False and self.full and real == np.float64 and problem.outputs == 1
         self.orders = None if self.full else Orders(self.n, method.seed)
         self.last, self.step = end, method.step
         self.row_bytes = 8 * (self.size + 1) + self.m * self.n

@@ -19,6 +19,11 @@ class Machine(descent.Machine):
     """Descent with b of shape (m, k): its arrays, and states taken apart."""
 
     def __init__(self, problem: Problem, method: Descent, end: int = descent.NEVER):
+        if method.fast_forward:
+            raise ValueError(
+                f"`fast_forward=True` is for networks with one output, got {problem.outputs} outputs: leave it out, "
+                "and every iteration is taken."
+            )
         super().__init__(problem, method, end)
         m, n, r, k = self.m, self.n, self.r, problem.outputs
         self.problem, self.k = problem, k

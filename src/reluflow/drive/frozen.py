@@ -31,6 +31,7 @@ FORCE = 1e-11  # a singular value or a force below this share of all forces is n
 NEAR = 16.0  # log of the ratio of two sizes up to which they share a row
 SAME = 1e-13  # exponents closer than this, relative to the largest, are one
 LABEL = 1e-9  # of |F|: a bit nearer to the slope counts as being there
+UNFELT = 1e-9  # a change of the outputs below this share of what weights can change is none
 MOST_EVENTS = 10_000  # of one neuron in one jump
 
 
@@ -278,6 +279,7 @@ class Frozen:
         self.traced: list[Traced] = []
         self.modes: Modes | None = None
         self.undetermined = False
+        self.felt = False  # whether growing changes of the large neurons move the outputs
 
     def horizon(self, limit: float) -> float:
         """Until when the drive may be held constant, at most `limit`: a small neuron becomes large, or a change of the
@@ -291,7 +293,7 @@ class Frozen:
             found = self.trace(int(j), limit)
             self.traced.append(found)
             # What growing changes of large neurons do to followers of small ones is not followed during a jump.
-            self.undetermined |= self.modes is not None and len(self.rows_of(int(j)).log) > 1
+            self.undetermined |= self.felt and len(self.rows_of(int(j)).log) > 1
             limit = min(limit, found.large_at)
         return limit
 
@@ -302,7 +304,7 @@ class Frozen:
         machine = self.machine
         q, b, c, _ = layout.parts(machine.st.y, machine.rows, machine.k)
         at = np.arange(j, machine.rows, machine.m)
-        at = at[machine.st.lead[at] == j]
+        at = at[(machine.st.lead[at] == j) & (np.any(q[at] != 0.0, axis=1) | np.any(b[at] != 0.0, axis=1))]
         return Rows(q[at].copy(), b[at].copy(), c[at].copy())
 
     def matrix(self, j: int) -> np.ndarray:
@@ -424,8 +426,9 @@ class Frozen:
 
     # Large neurons --------------------------------------------------------------------------------------------------
 
-    def hessian(self) -> np.ndarray:
-        """-d^2 L / d theta^2 of the large neurons, held normals projected out, in units of time."""
+    def hessian(self) -> tuple[np.ndarray, np.ndarray]:
+        """-d^2 L / d theta^2 of the large neurons in units of time, and the derivative of the outputs (n k rows), both
+        with held normals projected out."""
         machine = self.machine
         st, pk, r, k = machine.st, machine.pk, machine.r, machine.k
         q, b, c, _ = layout.parts(st.y, machine.rows, machine.k)
@@ -449,7 +452,7 @@ class Frozen:
         for at, j in enumerate(self.large):
             z = st.basis[j, : st.slid[j]]
             P[at * size : at * size + r, at * size : at * size + r] -= z.T @ z
-        return P @ J @ P
+        return P @ J @ P, slopes.reshape(-1, len(P)) @ P
 
     def unstable(self) -> tuple[Modes | None, bool]:
         """Growing changes of the large neurons, as rows over all of them with their rates; and whether one grows of
@@ -457,7 +460,8 @@ class Frozen:
         machine = self.machine
         if len(self.large) == 0 or len(self.large) * (machine.r + machine.k) > 1500:
             return None, False
-        rate, vectors = np.linalg.eigh(self.hessian())
+        J, slopes = self.hessian()
+        rate, vectors = np.linalg.eigh(J)
         up = rate > 1e4 * self.grain
         if not np.any(up):
             return None, False
@@ -484,6 +488,8 @@ class Frozen:
         if not np.any(known):
             return None, missing
         vectors = sign[known, None] * vectors[known]
+        # Differences of neurons of one cell do not move the outputs.
+        self.felt = bool(np.any(np.abs(slopes @ vectors.T) > UNFELT * np.max(np.abs(slopes))))
         return Modes(self.t0, Rows(vectors, np.zeros((len(vectors), 0)), log[known]), rate[known], np.empty(0)), missing
 
     def _settle(self, rate: np.ndarray, vectors: np.ndarray) -> None:
@@ -495,8 +501,11 @@ class Frozen:
         scale = np.exp(c[large])[:, None]
         speed = self.fac * np.hstack([machine.work.pull[large], machine.work.lift[large]]) * scale
         change = (((vectors @ speed.ravel()) / rate) @ vectors).reshape(len(large), size) / scale
-        q[large] -= change[:, : machine.r]
-        b[large] -= change[:, machine.r :]
+        # Neurons that are equal to the bit stay so: their difference is known by followers.
+        _, first, group = np.unique(np.hstack([q[large], b[large]]), axis=0, return_index=True, return_inverse=True)
+        moved = np.hstack([q[large], b[large]]) - change
+        moved = moved[first[np.ravel(group)]]
+        q[large], b[large] = moved[:, : machine.r], moved[:, machine.r :]
 
     # Any moment -----------------------------------------------------------------------------------------------------
 
@@ -509,7 +518,7 @@ class Frozen:
         for traced in self.traced:
             j, modes = traced.neuron, traced.at(t)
             rows = joined(modes.at(t))
-            for p in range(min(len(rows.log), machine.rows // m)):
+            for p in range(min(len(rows.log), machine.places)):
                 q[j + p * m], b[j + p * m], c[j + p * m] = rows.q[p], rows.b[p], rows.log[p]
             st.code[j] = np.where((modes.code & 3) < SLID, modes.code & 3, modes.code)
         if self.modes is not None and machine.rows > m:
@@ -524,7 +533,7 @@ class Frozen:
         m, size = machine.m, machine.r + machine.k
         q, b, c, _ = layout.parts(machine.st.y, machine.rows, machine.k)
         levels = joined(self.modes.at(t))
-        for p in range(min(len(levels.log), machine.rows // m - 1)):
+        for p in range(min(len(levels.log), machine.places - 1)):
             for at, j in enumerate(self.large):
                 part = levels.q[p, at * size : (at + 1) * size]
                 norm = np.sqrt(0.5 * (part @ part))

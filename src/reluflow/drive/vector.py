@@ -13,6 +13,7 @@ from reluflow.drive.exact import ACTIVE, DRIFT, EXACT_MOST, PASSIVE, STATUS, WAY
 from reluflow.drive.frozen import Frozen
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
+from reluflow.drive.twin import Twin, rotation
 from reluflow.engine.layout import FLUSH, ORIGIN, QUIET, RUN, RUNNING, Checkpoints, Frames, record
 from reluflow.engine.pack import Units, units_of
 from reluflow.engine.vector import coupled, layout, rare
@@ -28,7 +29,15 @@ TINY = -14.0  # log size of an initial neuron below which neurons get followers
 class Machine:
     """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills."""
 
-    def __init__(self, problem: Problem, rtol: float, end: float, rest: float = 0.0, units: Units | None = None):
+    def __init__(
+        self,
+        problem: Problem,
+        rtol: float,
+        end: float,
+        rest: float = 0.0,
+        units: Units | None = None,
+        turned: bool = False,
+    ):
         if problem.data.n > EXACT_MOST:
             raise ValueError(
                 f"Exact events must have at most {EXACT_MOST} data, got {problem.data.n}: they keep the inner products "
@@ -40,12 +49,18 @@ class Machine:
                 f'"{problem.train}" and {problem.decay:g}: use `rf.Descent(step=...)`.'
             )
         self.units = units_of(problem) if units is None else units
-        self.made_of = (problem, rtol, end, rest, self.units)
+        self.made_of = (problem, rtol, end, rest, self.units, turned)
         self.pk, self.coords, self.start = pack(problem, self.units)
+        if turned:
+            turn = rotation(self.start.q.shape[1])
+            self.pk = self.pk._replace(e=np.ascontiguousarray(self.pk.e @ turn))
+            self.start = self.start._replace(q=self.start.q @ turn)
+        self.twin: Twin | None = None
         self.m, self.r = self.start.q.shape
         self.k, self.big, self.n = problem.outputs, self.pk.e.shape[0], self.pk.alpha.size
-        self.st = layout.new_state(self.start, self.big, self.k + 1 if np.min(self.start.c) < TINY else 0)
+        self.st = layout.new_state(self.start, self.big, self.k + 2 if np.min(self.start.c) < TINY else 0)
         self.rows = self.st.sign.size
+        self.places = max(1, self.rows // self.m - 1)  # rows of a neuron that a jump fills; the last is for differences
         self.size = self.st.y.size
         self.run = record(RUN)
         self.run.end, self.run.rest, self.run.nearest = end, rest, 1.0
@@ -57,6 +72,7 @@ class Machine:
         self.tailed = problem.endless
         self.row_bytes = 8 * (self.size + 2) + self.m * self.big
         self.first, self.jumps = 1, 0
+        self.twin_steps = 0  # of the run in rotated coordinates that this one is compared with
         self.undetermined = 0  # jumps after which the run depends on what rounding has lost
         self.drifts = False  # whether the last horizon was that of drift
         self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
@@ -94,10 +110,27 @@ class Machine:
         compile.beside("outputs")
         status = self.burst(0)
         self._add_now(tape)
+        self.twin = Twin(self) if self.rows > self.m else None
         return self._recorded(status, tape)
 
     def advance(self, budget: int, tape: Tape) -> Outcome | None:
-        return self._recorded(self.burst(budget), tape)
+        if self.twin is None:
+            return self._recorded(self.burst(budget), tape)
+        outcome = self._recorded(self.burst(min(budget, self.twin.due - self.done().tried)), tape)
+        if outcome is not None or self.done().tried >= self.twin.due:
+            self._compare(self.twin)
+        return outcome
+
+    def _compare(self, twin: Twin) -> None:
+        """Compares with the run in rotated coordinates, until the two have parted."""
+        found = twin.compare(self, self.done().tried)
+        self.twin_steps = int(twin.machine.run.n_steps)
+        if found is not None:
+            self.undetermined += 1
+            self.twin = None
+            if self.run.nearest > 0.0:
+                self.run.nearest, self.run.nearest_clock = 0.0, found.clock
+                self.run.nearest_neuron, self.run.nearest_surface = found.neuron, -1
 
     def finish(self, tape: Tape, outcome: Outcome) -> None:
         if not tape.marks:
@@ -126,8 +159,9 @@ class Machine:
             "jumps": self.jumps,
             "jump_events": int(run.n_jump_events),
             "neglected": self.neglected,
-            # Jumps and followers after which the run depends on what rounding has lost.
-            "undetermined": self.undetermined + int(run.nearest == 0.0 and run.nearest_surface < 0),
+            "twin_steps": self.twin_steps,
+            # Places after which the run depends on what rounding decides or has lost.
+            "undetermined": self.undetermined,
         }
         place = (float(run.nearest_clock), int(run.nearest_neuron), int(run.nearest_surface))
         nearest = float(run.nearest)
@@ -276,14 +310,14 @@ class Machine:
         """The energy dissipated, in the user's units."""
         return y[..., -1] * self.units.y0 * self.units.y0
 
-    def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """States at ascending clock values, going on from the present state."""
+    def frames(self, wanted: np.ndarray, ahead: int = 4) -> tuple[np.ndarray, np.ndarray]:
+        """States at ascending clock values, going on from the present state, at most `ahead` steps past the last."""
         self.saved = self.saved._replace(wanted=np.ascontiguousarray(wanted))
         self.run.next_frame = self.run.frames_used = 0
         self.run.stride = 2**62
         found = []
         while True:
-            status = self.burst(4)  # few steps: a longer burst would run on past the last frame
+            status = self.burst(ahead)
             used = int(self.run.frames_used)
             found.append((self.saved.y[:used].copy(), self.saved.code[:used].astype(np.int8)))
             self.run.frames_used = self.run.log_used = self.run.checkpoints_used = 0

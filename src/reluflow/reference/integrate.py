@@ -21,8 +21,13 @@ def flow(problem, times, digits: int = 30, *, order: int | None = None, steps: i
     About `digits` digits are correct. For a neuron aligned to 10^-k only digits + 15 - k digits of the deviation are
     correct: take `digits` well above 0.9 |log scale| when a run passes several saddles, and compare two settings.
     """
+    kind: type[_Run] = _Run
+    if problem.outputs > 1:
+        from reluflow.reference.outputs import OutputsRun
+
+        kind = OutputsRun
     with ctx.workdps(digits + GUARD):
-        return _Run(problem, times, digits, order or int(1.2 * digits) + 12).run(steps)
+        return kind(problem, times, digits, order or int(1.2 * digits) + 12).run(steps)
 
 
 class _Run:
@@ -31,7 +36,7 @@ class _Run:
         self.bits = int((digits + GUARD) * LOG2_10)
         self.tol = arb(10) ** -digits
         self.net = network(problem)
-        self.neurons = neurons(problem, self.net)
+        self.neurons = self._neurons(problem)
         self.times = [number(t) for t in times]
         if not self.times or any(u >= v for u, v in pairwise(self.times)) or self.times[0] < 0:
             raise ValueError("`times` must be increasing, not negative and at least one: sort them.")
@@ -62,6 +67,16 @@ class _Run:
 
     # --- the start -----------------------------------------------------------------------------------------------
 
+    def _neurons(self, problem):
+        return neurons(problem, self.net)
+
+    def _exponent(self, sizes):
+        """Steps of 2^e at first, given the sizes of the drive."""
+        speed = max([sum(v * norm(x) for v, x in zip(sizes, self.net.x, strict=True)), arb(10) ** -300])
+        if self.net.train == "first":
+            speed *= max([arb(1), *(abs(n.a) / norm(n.w) for n in self.neurons if norm(n.w) != 0)])
+        return math.floor(-float(speed.log()) / math.log(2))
+
     def _start(self):
         """Initialise neurons that start on a surface or with a = 0."""
         g = drive(self.net, outputs(self.net, self.neurons))
@@ -77,10 +92,7 @@ class _Run:
                 self._settle(j, touched, g, before, leave=2 if neuron.turning else 1)
             elif touched:
                 neuron.sides = [side or -1 for side in neuron.sides]
-        speed = max([sum(abs(v) * norm(x) for v, x in zip(g, self.net.x, strict=True)), arb(10) ** -300])
-        if self.net.train == "first":
-            speed *= max([arb(1), *(abs(n.a) / norm(n.w) for n in self.neurons if norm(n.w) != 0)])
-        self.e = math.floor(-float(speed.log()) / math.log(2))
+        self.e = self._exponent([abs(v) for v in g])
 
     def _first_sign(self, neuron, g):
         """a = 0: its sign just after is that of <D, w> (surfaces touched add nothing to it)."""
@@ -91,13 +103,28 @@ class _Run:
 
     # --- one step ------------------------------------------------------------------------------------------------
 
+    def _expand(self):
+        """The cells of the neurons, and the series of all of them."""
+        g = drive(self.net, outputs(self.net, self.neurons))
+        cells = [self._cell(neuron) for neuron in self.neurons]
+        return cells, Expansion(self.net, self.neurons, cells, g, self.e, self.order, self.bits)
+
+    def drive_of(self, now, tau, j):
+        """The drive that neuron j is under."""
+        return now.drive_at(tau)
+
+    def _at_rest(self, now, neuron, tau):
+        """(w, a) of a neuron that no force moves."""
+        return now.shrunk(neuron.w, neuron.a, tau)
+
+    def _seen(self):
+        """Outputs and loss of the present weights."""
+        f = outputs(self.net, self.neurons)
+        return f, loss_value(self.net, f)
+
     def _step(self):
         net, bits = self.net, self.bits
-        f = outputs(net, self.neurons)
-        g = drive(net, f)
-        cells = [self._cell(neuron) for neuron in self.neurons]
-        assert self.e is not None
-        now = Expansion(net, self.neurons, cells, g, self.e, self.order, bits)
+        cells, now = self._expand()
         unit = arb((1, self.e))
         end, reach = self._length(now)
         until = fix((self.times[-1] - self.t) / unit, bits)
@@ -115,13 +142,13 @@ class _Run:
             if j in now.moving:
                 self._move(neuron, cells[j], *now.weights(j, end))
             else:
-                self._move(neuron, cells[j], *now.shrunk(neuron.w, neuron.a, end))
+                self._move(neuron, cells[j], *self._at_rest(now, neuron, end))
         self.t = stop
         if hits:
-            at = now.drive_at(end)
-            soon = now.drive_at(end + (1 << 3 * bits // 4))
+            soon = end + (1 << 3 * bits // 4)
             for j, causes in sorted(hits.items()):
-                self._event(j, causes, soon if "origin" in causes else at, now.scale[j])
+                g = self.drive_of(now, soon if "origin" in causes else end, j)
+                self._event(j, causes, g, now.scale[j])
         self.e += max(-8, min(2, reach))
 
     def _cell(self, neuron):
@@ -154,7 +181,7 @@ class _Run:
             tau = end if t == stop else fix((t - self.t) / unit, self.bits)
             rows = []
             for j, neuron in enumerate(self.neurons):
-                w, a = now.shrunk(neuron.w, neuron.a, tau) if j not in now.moving else now.weights(j, tau)
+                w, a = now.weights(j, tau) if j in now.moving else self._at_rest(now, neuron, tau)
                 rows.append((w, a if self.net.train == "both" else neuron.a))
             self._save(rows)
 
@@ -162,8 +189,8 @@ class _Run:
         kept = [(n.w, n.a) for n in self.neurons]
         for neuron, (w, a) in zip(self.neurons, rows, strict=True):
             neuron.w, neuron.a = w, a
-        f = outputs(self.net, self.neurons)
-        self.saved.append((f, loss_value(self.net, f), [w for w, _ in rows], [a for _, a in rows]))
+        f, loss = self._seen()
+        self.saved.append((f, loss, [w for w, _ in rows], [a for _, a in rows]))
         for neuron, (w, a) in zip(self.neurons, kept, strict=True):
             neuron.w, neuron.a = w, a
 

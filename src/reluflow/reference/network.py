@@ -77,14 +77,15 @@ KNOWN = ("square", "logistic", "logistic2", "exponential")
 
 
 def network(problem) -> Network:
-    if problem.loss not in KNOWN:
+    several = problem.outputs > 1
+    if problem.loss not in KNOWN and not several:
         raise ValueError(
             f"The reference has its own formulas for {', '.join(KNOWN)}, got {problem.loss}: compare with one of these."
         )
     x = [[number(v) for v in row] for row in problem.data.x]
     net = Network(
         x=x,
-        y=[number(v) for v in problem.data.y],
+        y=[[number(v) for v in row] for row in problem.targets] if several else [number(v) for v in problem.data.y],
         loss=problem.loss,
         count=len(x) if problem.reduction == "mean" else 1,
         slope=number(problem.activation.slope),

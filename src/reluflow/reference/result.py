@@ -45,7 +45,7 @@ class Reference:
     steps: int
 
     def outputs(self) -> np.ndarray:
-        return np.array([[float(v) for v in row] for row in self.f])
+        return np.array([[[float(c) for c in v] if isinstance(v, list) else float(v) for v in row] for row in self.f])
 
     def losses(self) -> np.ndarray:
         return np.array([float(v) for v in self.loss])
@@ -76,7 +76,7 @@ class Reference:
         n = digits or self.digits
         return {
             "times": [text(t, n) for t in self.times],
-            "f": [[text(v, n) for v in row] for row in self.f],
+            "f": [[[text(c, n) for c in v] if isinstance(v, list) else text(v, n) for v in row] for row in self.f],
             "losses": [text(v, n) for v in self.loss],
             "initial_bits": self.initial_bits,
             "events": [

@@ -27,8 +27,8 @@ def earliest(run, now, cells, end):
             found.append((tau, j, cause))
             end = min(end, tau + close)
     for j, neuron in enumerate(run.neurons):
-        if neuron.held and not _held(run, neuron, now.drive_at(end)):
-            found.append((_let_go(run, neuron, now, end), j, "origin"))
+        if neuron.held and not _held(run, neuron, run.drive_of(now, end, j)):
+            found.append((_let_go(run, j, now, end), j, "origin"))
     if not found:
         return end, {}
     first = min(tau for tau, _, _ in found)
@@ -57,9 +57,9 @@ def watched(run, now, cells):
         if not neuron.balanced and now.both:
             b = [neuron.sign * v for v in now.b[j]]
             yield j, "sign", b[1:] if neuron.turning else b
-    drive = list(zip(*now.drive.G, strict=True))
     for j, (neuron, cell) in enumerate(zip(run.neurons, cells, strict=True)):
         if cell.slid and not neuron.held:
+            drive = now.forces(j)
             for r, (nu, jump) in zip(cell.slid, cell.multipliers, strict=True):
                 low = [-neuron.sign * sum(map(mul, nu, g)) >> run.bits for g in drive]
                 top = [-neuron.sign * sum(map(mul, jump, g)) >> run.bits for g in drive]
@@ -73,12 +73,12 @@ def _held(run, neuron, g):
     return choice.unique and set(choice.sides.values()) == {0}
 
 
-def _let_go(run, neuron, now, high):
+def _let_go(run, j, now, high):
     """The time at which a neuron held at the origin may leave, by bisection."""
     low = 0
     while high - low > 1:
         half = (low + high) // 2
-        if _held(run, neuron, now.drive_at(half)):
+        if _held(run, run.neurons[j], run.drive_of(now, half, j)):
             low = half
         else:
             high = half

@@ -153,6 +153,10 @@ class Expansion:
         factor = (-self.decay * unfix(tau, self.bits)).exp()
         return [(c * factor).mid() for c in w], (a * factor).mid()
 
+    def forces(self, j) -> list:
+        """The coefficients of the drive that neuron j is under, one list of data for each order."""
+        return list(zip(*self.drive.G, strict=True))
+
     def drive_at(self, tau: int) -> list:
         """The drive g at the fixed-point time tau."""
         unit = arb((1, self.e))

@@ -26,12 +26,21 @@ from reluflow.engine.locate import along_normal, between, first_crossing, may_re
 from reluflow.engine.tableau import STAGES
 from reluflow.engine.vector.events import at_event, followers_meet, hush
 from reluflow.engine.vector.explicit import add_follower, dense, error, rescale, settle, square_norm, stages, stretch
-from reluflow.engine.vector.field import SEEN, SQUARE, clock_shift, noise, per_surface, pulls, stiffness, velocity
+from reluflow.engine.vector.field import (
+    SQUARE,
+    clock_shift,
+    fill_places,
+    noise,
+    per_surface,
+    pulls,
+    stiffness,
+    velocity,
+)
+from reluflow.engine.vector.groups import gather
 from reluflow.engine.vector.layout import heads
 from reluflow.engine.vector.locate import first_release, released_before
 from reluflow.engine.vector.surfaces import margins
 
-LOG_EPS = -36.0
 MERGE = -16.0  # log of a follower's size over its neuron's, above which it is added to the neuron
 
 # Reasons to stop ------------------------------------------------------------------------------------------------------
@@ -252,6 +261,8 @@ def begin(problem, state, run, scratch):
     """The velocity at the start, and who is held or dormant; whether it is finite."""
     step = scratch.step
     step.clock = run.clock
+    if state.sign.size > problem.m:
+        fill_places(problem, state)
     if run.stale:
         run.G = velocity(problem, state, state.y, run.clock, scratch.K[0], scratch.work)
         run.n_fields += 1
@@ -359,25 +370,9 @@ def locate(problem, state, run, scratch):
 
 
 @inner
-def small_ones_followed(problem, state):
-    """Whether a neuron too small to be seen has a follower."""
-    _, c = weights(state.y, state.sign.size)
-    for p in range(problem.m, state.sign.size):
-        j = state.lead[p]
-        if j >= 0 and state.dead[j] == 0 and c[j] <= SEEN:
-            return True
-    return False
-
-
-@inner
-def merge(problem, state, run, scratch):
-    """Adds followers that have come near to their neuron's size to it.
-
-    What follows counts as not determined where the neuron's own rounding may have grown to 100 rtol of the follower
-    (run.rtol is rtol/100 where there are followers); and where the neuron is large while small ones have followers,
-    since what its follower did to theirs through the drive is left out.
-    """
-    rescale(problem, state, run, scratch)
+def merge(problem, state):
+    """Adds followers that have come near to their neuron's size to it, and joins neurons that have come near."""
+    rescale(problem, state)
     rows = state.sign.size
     r, k = problem.e.shape[1], problem.k
     _, c = weights(state.y, rows)
@@ -386,15 +381,12 @@ def merge(problem, state, run, scratch):
         if j < 0 or (state.dead[j] == 0 and c[p] - c[j] < MERGE):
             continue
         if state.dead[j] == 0:
-            lost = c[j] + LOG_EPS + state.gain[j] > c[p] + np.log(1e4 * run.rtol)
-            if lost or (c[j] > run.passive and small_ones_followed(problem, state)):
-                run.nearest, run.nearest_clock = 0.0, run.clock
-                run.nearest_neuron, run.nearest_surface = j, -1
             add_follower(problem, state, j, p)
         stretch(row(state.y, p, r), 0.0)
         stretch(row(heads(state.y, rows, k), p, k), 0.0)
         c[p] = 0.0
         state.lead[p] = -1
+    gather(problem, state)
 
 
 @inner
@@ -408,7 +400,7 @@ def accept(problem, state, run, scratch):
         run.step = step.h * step.grow
     clear_fresh(problem, state, scratch.u1)
     if state.sign.size > problem.m:
-        merge(problem, state, run, scratch)
+        merge(problem, state)
         run.stale = 1
     elif run.stale or step.suspects > 0 or step.dips or step.moved:
         run.stale = 1
@@ -456,7 +448,7 @@ def stop_at_event(problem, state, run, scratch):
         # Steps stay as long as before the event, which the error test allowed.
         run.step = step.h * max(1.0, step.grow)
         if state.sign.size > problem.m:
-            merge(problem, state, run, scratch)
+            merge(problem, state)
     return status
 
 

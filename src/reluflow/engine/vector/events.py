@@ -6,11 +6,12 @@ import numpy as np
 from reluflow.engine import surfaces
 from reluflow.engine._jit import inner
 from reluflow.engine.events import mark_surfaces, settle_surfaces
-from reluflow.engine.field import DORMANT, ON, SLID, fill
+from reluflow.engine.field import DORMANT, FRESH, ON, SLID, fill
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import REACH, norm_q
 from reluflow.engine.origin import leave_origin
 from reluflow.engine.vector.field import contract, followed_by, noise
+from reluflow.engine.vector.groups import distance, one_cell
 
 ROUNDING = 1e-13  # <q_j, e_k> of one row of several that is rounding
 
@@ -18,9 +19,10 @@ ROUNDING = 1e-13  # <q_j, e_k> of one row of several that is rounding
 @inner
 def told_by(problem, state, scratch, j, s):
     """The row that tells on which side of surface s neuron j is: its own, or where <q_j, e_s> is rounding over the step
-    the follower with the largest; -1 where all are rounding."""
+    the follower with the largest; -1 where all are rounding. A neuron that has just left the surface is near it by
+    itself."""
     u0, u1 = scratch.u0, scratch.u1
-    if abs(u0[j, s]) > ROUNDING or abs(u1[j, s]) > ROUNDING:
+    if state.code[j, s] >= FRESH or abs(u0[j, s]) > ROUNDING or abs(u1[j, s]) > ROUNDING:
         return j
     _, c = weights(state.y, state.sign.size)
     best, top = -1, -np.inf
@@ -68,8 +70,11 @@ def hush(problem, state, scratch):
     for j in range(problem.m):
         if state.dead[j] == 0 and followed_by(problem, state, j):
             for s in range(u0.shape[1]):
-                if abs(u0[j, s]) <= ROUNDING and abs(u1[j, s]) <= ROUNDING and (state.code[j, s] & 3) < SLID:
-                    if told_by(problem, state, scratch, j, s) >= 0:
+                if (state.code[j, s] & 3) < SLID:
+                    by = told_by(problem, state, scratch, j, s)
+                    if by == j:
+                        continue
+                    if by >= 0:
                         q = row(scratch.y1, j, problem.e.shape[1])
                         for i in range(q.size):
                             q[i] -= u1[j, s] * problem.e[s, i]
@@ -82,7 +87,8 @@ def shift_follower(problem, state, work, j, by, p):
     """A follower p of neuron j across surfaces that the neuron, told by its row `by`, has just crossed.
 
     With the follower it meets the surface at another time, by -<e, q_p> / v with v the speed at arrival; the velocity
-    in between is the one of the other side: q_p += (change of the velocity) <e, q_p> / v.
+    in between is the one of the other side: q_p += (change of the velocity) <e, q_p> / v. Where the neuron is held from
+    now on, the change is the velocity along the normal, and the follower is projected.
     """
     r = problem.e.shape[1]
     q, pull = row(state.y, p, r), work.pull[by]
@@ -101,6 +107,21 @@ def shift_follower(problem, state, work, j, by, p):
             factor = change * u / v if v != 0.0 else 0.0
         for i in range(r):
             q[i] += factor * problem.e[s, i]
+    for a in range(state.slid[j]):
+        z = state.basis[j, a]
+        dot = 0.0
+        for i in range(r):
+            dot += z[i] * q[i]
+        for i in range(r):
+            q[i] -= dot * z[i]
+
+
+@inner
+def joined(problem, state, i, j):
+    """Whether neurons i and j are equal to the bit: what happens to one of them happens to the other."""
+    if state.sign.size == problem.m or i < 0 or state.dead[i] != 0 or state.dead[j] != 0:
+        return False
+    return one_cell(state, i, j) and distance(problem, state, i, j) == 0.0
 
 
 @inner
@@ -112,10 +133,14 @@ def at_event(problem, state, run, scratch, v):
     """
     r = problem.e.shape[1]
     step, work = scratch.step, scratch.work
+    first, same = step.neuron, scratch.who
     noise(problem, state, state.y, work)
+    for j in range(problem.m):
+        same[j] = 1 if j == first or joined(problem, state, first, j) else 0
     for j in range(problem.m):
         if state.dead[j] != 0:
             continue
+        step.neuron = j if same[j] == 1 else first
         fill(work.mark, surfaces.ABSENT)
         if j == step.neuron and state.slid[j] > 0 and step.side < 0:
             # Held on all but one dimension, the neuron moves on a line, which meets other surfaces at w = 0 alone.
@@ -127,7 +152,7 @@ def at_event(problem, state, run, scratch, v):
             if j == step.neuron and step.side < 0:
                 by = max(j, told_by(problem, state, scratch, j, step.surface))
             for s in range(work.mark.size):
-                if abs(work.u[j, s]) <= ROUNDING:
+                if abs(work.u[j, s]) <= ROUNDING and told_by(problem, state, scratch, j, s) != j:
                     work.u[j, s] = 1.0  # not on the surface: a follower tells where the neuron is
         if mark_surfaces(problem, state, run, scratch, v, j):
             contract(problem, state, state.y, work, by)
@@ -135,6 +160,7 @@ def at_event(problem, state, run, scratch, v):
             for p in range(problem.m + j, state.sign.size, problem.m):
                 if state.lead[p] == j:
                     shift_follower(problem, state, work, j, by, p)
+    step.neuron = first
 
 
 @inner

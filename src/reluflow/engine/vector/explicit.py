@@ -10,9 +10,11 @@ from reluflow.engine.field import SLID, copy, fill
 from reluflow.engine.layout import row, weights
 from reluflow.engine.surfaces import watch
 from reluflow.engine.tableau import DENSE, E3, E5, STAGES, A, C
-from reluflow.engine.vector.field import SEEN, add_up, clock_shift, velocity, zero
+from reluflow.engine.vector.field import SEEN, add_up, velocity, zero
 from reluflow.engine.vector.layout import heads
 from reluflow.engine.vector.surfaces import margins
+
+CANCELLED = 1e-12  # rounding, with room, of a change of the outputs that cancels
 
 
 @inner
@@ -90,39 +92,24 @@ def add_follower(problem, state, j, p):
 
 
 @inner
-def rescale(problem, state, run, scratch):
-    """Followers with |q|^2 + |b|^2 = 2 again.
-
-    Where a neuron moves, its rounding grows as fast as its followers do, at most at the rate sum_k |F_k| of its data:
-    state.gain keeps count.
-    """
-    v, work = scratch.K[0], scratch.work
-    passed = scratch.step.h * np.exp(run.G + clock_shift(problem, run.clock))
+def rescale(problem, state):
+    """Followers with |q|^2 + |b|^2 = 2 again; those that are 0 are given up."""
     rows = state.sign.size
     r, k = problem.e.shape[1], problem.k
     b_all = heads(state.y, rows, k)
     _, c = weights(state.y, rows)
-    for j in range(problem.m):
-        fastest = 0.0
-        for p in range(problem.m + j, rows, problem.m):
-            if state.lead[p] < 0:
-                continue
-            q, b = row(state.y, p, r), row(b_all, p, k)
-            size = np.sqrt(0.5 * (square_norm(q) + square_norm(b)))
-            if size > 0.0:
-                stretch(q, 1.0 / size)
-                stretch(b, 1.0 / size)
-                c[p] += np.log(size)
-                fastest = max(fastest, np.log(size))
-            else:
-                state.lead[p] = -1
-                c[p] = 0.0
-        if square_norm(row(v, j, r)) > 0.0:
-            most = 0.0
-            for s in range(state.bits.shape[1]):
-                if state.bits[j, s] > 0.0 or problem.opposite[s] == 1:
-                    most += np.sqrt(square_norm(work.force[s]))
-            state.gain[j] += min(fastest, passed * most)
+    for p in range(problem.m, rows):
+        if state.lead[p] < 0:
+            continue
+        q, b = row(state.y, p, r), row(b_all, p, k)
+        size = np.sqrt(0.5 * (square_norm(q) + square_norm(b)))
+        if size > 0.0:
+            stretch(q, 1.0 / size)
+            stretch(b, 1.0 / size)
+            c[p] += np.log(size)
+        else:
+            state.lead[p] = -1
+            c[p] = 0.0
 
 
 @inner
@@ -149,17 +136,21 @@ def stages(problem, state, scratch, clock, h, to, watched):
 
 
 @inner
-def beside(problem, state, p):
-    """How much larger, squared, than follower p those of other neurons in its place are, if all are large enough to be
-    seen: they are one change of the network then, and the error of a part is relative to the whole."""
+def beside(problem, state, run, p):
+    """What the error of follower p may be relative to, squared, in units of its own size.
+
+    Followers in one place of neurons large enough to be seen are one change of the network: the error of a part is
+    relative to the whole. What that change does to the drive moves all neurons, and is rounding where it cancels.
+    """
     _, c = weights(state.y, state.sign.size)
     lead = state.lead[p]
-    if c[lead] <= SEEN:
-        return 0.0
-    top, first = c[p], p - lead
+    top, felt, first = c[p], -np.inf, p - lead
     for j in range(problem.m):
         if state.lead[first + j] == j and c[j] > SEEN:
-            top = max(top, c[first + j])
+            felt = max(felt, c[first + j] + c[j])
+            if c[lead] > SEEN:
+                top = max(top, c[first + j])
+    top = max(top, felt + c[lead] + min(0.0, np.log(CANCELLED / run.rtol)))
     return np.exp(min(600.0, 2.0 * (top - c[p])))
 
 
@@ -194,7 +185,7 @@ def error(problem, state, run, scratch, h):
         if lead != j:
             y1 = scratch.y1
             grown = 0.5 * (square_norm(row(y1, j, r)) + square_norm(row(heads(y1, rows, k), j, k)))
-            grown = max(grown, beside(problem, state, j))
+            grown = max(grown, beside(problem, state, run, j))
             s5, s3 = s5 / max(1.0, grown), s3 / max(1.0, grown)
         loud += work.e2c[j]
         if s5 > 0.0:

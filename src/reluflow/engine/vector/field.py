@@ -216,11 +216,30 @@ def pulls(problem, state, y, force, rear, work):
 
 
 @inner
+def fill_places(problem, state):
+    """Gives every neuron a row, of zeros if need be, in each place where a neuron that can be seen has a follower: what
+    that does to the drive moves all of them."""
+    rows = state.sign.size
+    _, c = weights(state.y, rows)
+    for first in range(problem.m, rows, problem.m):
+        top = -np.inf
+        for j in range(problem.m):
+            if state.lead[first + j] == j and c[j] > SEEN and state.dead[j] == 0:
+                top = max(top, c[first + j] + c[j])
+        for j in range(problem.m):
+            p = first + j
+            if top > -np.inf and state.lead[p] < 0 and state.dead[j] == 0:
+                state.lead[p] = j
+                c[p] = top + c[j]
+
+
+@inner
 def feed_back(problem, state, y, G, first, work):
     """Adds to work.pull and work.lift of the followers in one place, rows `first` to first + m, what they do to their
     neurons through the outputs: together they are a small change of the network, and its outputs change the drive.
 
-    Only neurons that are large enough to be seen at the start of the step take part: the velocity must not jump in it.
+    The outputs are changed by followers of neurons that are large enough to be seen at the start of the step (the
+    velocity must not jump in it); the drive acts on all neurons, whose rows in this place take it up.
     """
     rows, big = state.bits.shape
     r, k = problem.e.shape[1], problem.k
@@ -256,7 +275,7 @@ def feed_back(problem, state, y, G, first, work):
     per_surface(problem, work.df, work.probe_force, work.probe_rear)
     for j in range(problem.m):
         p = first + j
-        if state.lead[p] != j or not c_start[j] > SEEN or state.dead[j] != 0:
+        if state.lead[p] != j or state.dead[j] != 0:
             continue
         b, pull, lift, way = row(b_all, j, k), work.pull[p], work.lift[p], work.way
         for i in range(r):

@@ -34,7 +34,6 @@ class State(NamedTuple):
     delta_sign: np.ndarray  # (rows,) zeros: a in R^k does not change its sign
     defect_sign: np.ndarray  # (rows,) sign of |a|^2 - |w|^2, 0 for balanced rows
     defect_log: np.ndarray  # (rows,) log of its modulus
-    gain: np.ndarray  # (rows,) log of what the rounding of a neuron may have grown by since the last jump
     lead: np.ndarray  # (rows,) the neuron that a row belongs to, -1 for a follower not in use
 
 
@@ -147,7 +146,6 @@ def new_state(start, surfaces: int, room: int) -> State:
             delta_sign=np.zeros(rows),
             defect_sign=np.r_[start.defect_sign, more],
             defect_log=np.r_[start.defect_log, more],
-            gain=np.zeros(rows),
             lead=lead.astype(np.int64),
         )
     )

@@ -57,8 +57,6 @@ def restore(problem, state):
         if state.slid[j] > 0 and norm_q(state.y, j, r) == 0.0 and (state.code[j, 0] & 3) == PINNED:
             state.dead[j] = DORMANT
             state.slid[j] = 0
-    for j in range(problem.m):
-        state.gain[j] = 0.0
     for p in range(problem.m, rows):
         used = square_norm(row(state.y, p, r)) + square_norm(row(b_all, p, k)) > 0.0
         state.lead[p] = p % problem.m if used else -1
