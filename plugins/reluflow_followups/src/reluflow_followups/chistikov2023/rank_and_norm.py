@@ -12,7 +12,7 @@ SETTINGS = {
 }
 WIDE, JUMP = (6, 9, 1), (3, 3, 1003)  # d, n, rng of the two data sets
 TINY = (-20.0, -1000.0)
-NEAR = (-8.0, -3.5)  # the jump is looked for between these log scales
+NEAR = (-8.0, -3.5)  # the last jump as the scale falls is looked for between these log scales
 
 
 def compute(*, width, seeds, scales, points, sets, dims, to, rtol):
@@ -28,18 +28,23 @@ def compute(*, width, seeds, scales, points, sets, dims, to, rtol):
     def size(log_scale, seed) -> float:
         return of.norm(of.end(jump, width, log_scale, seed, rtol)) if np.isfinite(log_scale) else np.nan
 
-    # What the start leaves beside the fit grows like the square of the scale, at both kinds of ends.
-    rest = [size(NEAR[0], k) - 2.0 for k in range(seeds)]
+    norm = np.array([[size(s, k) for k in range(seeds)] for s in near])
 
-    def is_teacher(log_scale, k) -> bool:
-        return size(log_scale, k) - rest[k] * np.exp(2 * (log_scale - NEAR[0])) > 0.5 * (2.0 + least.value)
+    def is_teacher(log_scale, norm, k) -> bool:
+        """What the start leaves beside the fit grows like the square of the scale, at both kinds of ends."""
+        rest = (first[k] - 2.0) * np.exp(2 * (log_scale - NEAR[0]))
+        return norm - rest > 0.5 * (2.0 + least.value)
 
-    place = [switch(*NEAR, lambda s, k=k: is_teacher(s, k), to) for k in range(seeds)]
+    first, place = norm[0], []
+    for k in range(seeds):
+        to_teacher = [is_teacher(s, v, k) for s, v in zip(near, norm[:, k], strict=True)]
+        i = max(to_teacher.index(False), 1) if not all(to_teacher) else len(near) - 1
+        place.append(switch(near[i - 1], near[i], lambda s, k=k: is_teacher(s, size(s, k), k), to))
     tiny = [of.end(jump, width, s, 0, rtol) for s in TINY]
     arrays = {
         "ratio": (("scale", "seed"), [[of.ratio(of.end(wide, width, s, k, rtol)) for k in range(seeds)] for s in grid]),
         "ratio_tiny": ("tiny", [of.ratio(of.end(wide, width, s, 0, rtol)) for s in TINY]),
-        "norm": (("near", "seed"), [[size(s, k) for k in range(seeds)] for s in near]),
+        "norm": (("near", "seed"), norm),
         "norm_tiny": ("tiny", [of.norm(sol) for sol in tiny]),
         "loss_tiny": ("tiny", [float(sol.loss[-1]) for sol in tiny]),
         "time_tiny": ("tiny", [float(sol.t_end) for sol in tiny]),
