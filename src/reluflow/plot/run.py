@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from reluflow._checks import one_output
-from reluflow.losses import TABLE
 from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, class_colours, sign_colours, style
 
 FROM = np.log(1e-2)  # log t at which axes over log t begin
@@ -234,7 +233,7 @@ def _heights(ax, across, up, f, xy, y) -> None:
 
 def _classified(problem) -> bool:
     """Whether the sign of f is what is learned: labels are +1 and -1."""
-    return TABLE[problem.loss].labels == "signs" or bool(np.all(np.abs(problem.data.y) == 1.0))
+    return bool(np.all(np.abs(problem.data.y) == 1.0))
 
 
 def _axis(data, column: int, otherwise: str) -> str:
