@@ -36,6 +36,15 @@ LARGE = 1_000  # the same: above, a run begins with stretches
 REGIME: str | None = None  # "coupled" or "windows" for every run: for tests and benchmarks
 
 
+def refuse_too_many(n: int) -> None:
+    """The inner products of all pairs of data are kept."""
+    if n > EXACT_MOST:
+        raise ValueError(
+            f"Exact events must have at most {EXACT_MOST} data, got {n}: they keep the inner products of all pairs, "
+            "1 GiB at that number. Use `rf.SteppedFlow(rtol=1e-4)`, or fewer data."
+        )
+
+
 class Machine:
     """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills.
 
@@ -51,11 +60,7 @@ class Machine:
         units: Units | None = None,
         regime: str | None = None,
     ):
-        if problem.data.n > EXACT_MOST:
-            raise ValueError(
-                f"Exact events must have at most {EXACT_MOST} data, got {problem.data.n}: they keep the inner products "
-                "of all pairs, 1 GiB at that number. Use `rf.SteppedFlow(rtol=1e-4)`, or fewer data."
-            )
+        refuse_too_many(problem.data.n)
         self.units = units_of(problem) if units is None else units
         self.made_of = (problem, rtol, end, rest, self.units)
         self.pk, self.coords, self.start = pack(problem, self.units)

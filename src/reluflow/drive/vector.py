@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.drive import compile
-from reluflow.drive.exact import ACTIVE, DRIFT, EXACT_MOST, PASSIVE, STATUS, WAYPOINTS, progress_of, stored_flow
+from reluflow.drive.exact import ACTIVE, DRIFT, PASSIVE, STATUS, WAYPOINTS, progress_of, refuse_too_many, stored_flow
 from reluflow.drive.frozen import Frozen
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
@@ -38,11 +38,7 @@ class Machine:
         units: Units | None = None,
         turned: bool = False,
     ):
-        if problem.data.n > EXACT_MOST:
-            raise ValueError(
-                f"Exact events must have at most {EXACT_MOST} data, got {problem.data.n}: they keep the inner products "
-                "of all pairs, 1 GiB at that number. Use `rf.SteppedFlow(rtol=1e-4)`, or fewer data."
-            )
+        refuse_too_many(problem.data.n)
         if problem.train != "both" or problem.decay > 0.0:
             raise ValueError(
                 'Exact flows with several outputs must have `train="both"` and `decay=0`, got '
