@@ -369,3 +369,31 @@ def test_large_first_layers_stand_still_while_the_output_weights_learn(ratio):
     for t in np.geomspace(1e-6, 100.0, 9) * np.exp(ratio + 12.0):
         exact = problem.data.y - modes @ (np.exp(-np.maximum(rates, 0.0) * t) * left)
         assert np.max(np.abs(sol.outputs_at([t])[0] - exact)) < 20 * np.exp(0.5 * ratio) + 1e-6
+
+
+def test_a_neuron_at_rest_in_zero_leaves_when_the_first_way_opens():
+    """E17: one neuron fits two points; another, too small to matter, rests at w = 0 until the residual of the first
+    point changes its sign. It was looked for at the ends of steps only, by an ascent good to a thousandth: a random
+    problem (seed 7681 of benchmarks/exactness.py) was off by 26,000 rtol."""
+    c, p, q, small = 0.6, -1.0, 0.5, 1e-9
+    x = np.array([[1.0, 0.0], [c, np.sqrt(1 - c * c)]])
+    w0 = np.array([2.0, 2.0])
+    y = x @ w0 + np.array([p + q, p - q])
+    problem = rf.Problem(rf.Data(x, y), rf.Params([w0, [0.0, 0.0]], [1.0, small]), train="first")
+    fast, slow = problem.weight * (1 + c), problem.weight * (1 - c)  # rates of the residuals' sum and difference
+    opens = np.log(-p / q) / (fast - slow)
+    end = opens + np.array([0.01, 0.1, 1.0, 10.0])
+
+    def spent(rate):
+        return (np.exp(-rate * opens) - np.exp(-rate * end)) / rate
+
+    along = x[0] - c * x[1]  # on the boundary of the second point, whose residual stays negative
+    way = small * problem.weight * (p * spent(fast) + q * spent(slow))
+    for rtol in (1e-4, 1e-6, 1e-8, 1e-10, 1e-12):
+        sol = rf.solve(problem, rf.Flow(rtol=rtol), t1=20.0)
+        left = sol.events.to_pandas()
+        left = left[(left.neuron == 1) & (left.t > 0)]
+        assert set(left.kind) == {"on"} and not left.unique.any()  # to stay is a solution too
+        assert left.t.to_numpy() == pytest.approx(opens, rel=30 * rtol)
+        w = np.array([sol.at(t).w[1] * np.exp(sol.at(t).log_scale[1]) for t in end])
+        assert np.max(np.abs(w - way[:, None] * along)) < 30 * rtol * np.max(np.abs(way))

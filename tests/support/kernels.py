@@ -10,8 +10,8 @@ import numpy as np
 import reluflow
 from reluflow import Problem
 
-MODULES = """layout tableau field bernstein surfaces locate explicit implicit events origin frozen rare tracer windows
-coupled pack""".split()
+MODULES = """layout tableau field bernstein ways surfaces locate explicit implicit events origin frozen rare tracer
+windows coupled pack""".split()
 
 
 def plain_engine() -> SimpleNamespace:

@@ -44,6 +44,7 @@ from reluflow.engine.locate import (
 )
 from reluflow.engine.loss import tailed
 from reluflow.engine.tableau import STAGES
+from reluflow.engine.ways import few
 
 GO_ON = -1  # no status: the burst continues
 SMALL = -37.0  # log of an output, relative to 1, that float64 does not see beside others
@@ -386,7 +387,9 @@ def begin(problem, state, run, scratch):
     for j in range(state.sign.size):
         if state.slid[j] > 0 and state.dead[j] == 0:
             step.held = 1
-        if state.dead[j] == DORMANT:
+        if state.dead[j] == DORMANT and few(problem):
+            step.held = 1
+        elif state.dead[j] == DORMANT:
             step.dormant = 1
     return finite(scratch.K[0])
 

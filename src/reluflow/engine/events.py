@@ -145,6 +145,8 @@ def at_event(problem, state, run, scratch, v):
     step, work = scratch.step, scratch.work
     b, _ = weights(state.y, m)
     surfaces.noise(problem, state, state.y, work)
+    if step.side == surfaces.FROM_ORIGIN:
+        run.origin = step.neuron + 1
     for j in range(m):
         if state.dead[j] != 0:
             continue

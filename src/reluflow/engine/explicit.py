@@ -122,9 +122,15 @@ def error(problem, state, run, scratch, h):
         unit = 1.0
         if problem.first == 1:
             # Relative to |q|, whose square may underflow.
-            unit = 0.0
+            unit, start = 0.0, 0.0
             for i in range(r):
+                start = max(start, abs(q[i]))
                 unit = max(unit, max(abs(q[i]), abs(q[i] + h * v[i])))
+            if start == 0.0:
+                # A neuron leaves w = 0 without speed: its end is its size.
+                q = row(scratch.y1, j, r)
+                for i in range(r):
+                    unit = max(unit, abs(q[i]))
             unit = unit if unit > 0.0 else 1.0
         for i in range(r):
             s5 += (q5[i] / unit) ** 2

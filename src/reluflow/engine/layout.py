@@ -82,8 +82,8 @@ STEP = np.dtype(
         ("margin1", "f8"),
         ("implicit", "i8"),
         ("last", "i8"),  # 1 when it ends at run.end
-        ("held", "i8"),  # 1 when a neuron is held on a surface
-        ("dormant", "i8"),  # 1 when a neuron rests at w = 0
+        ("held", "i8"),  # 1 when a neuron is held on a surface, or at w = 0 where `ways` counts the ways out
+        ("dormant", "i8"),  # 1 when a neuron rests at w = 0 in more dimensions
         ("suspects", "i8"),  # pairs in who, where
         ("moved", "i8"),  # 1 when a coordinate was put back on its surface
         ("dips", "i8"),  # 1 when a held surface comes near to its release

@@ -307,9 +307,7 @@ def released_before(problem, state, run, scratch):
     if hi == 1.0 and step.margin1 < 0.0:
         best = 1.0
     for j in range(state.sign.size):
-        if state.dead[j] != 0:
-            continue
-        for a in range(state.slid[j]):
+        for a in range(surfaces.held_count(state, j)):
             x = surfaces.release_place(state, scratch.work, surfaces.Watched(12, FIT, BACK), j, a, hi)
             if x == 0.0 or x == looked or x >= best:
                 continue
@@ -336,9 +334,7 @@ def earliest(state, lo, hi, at_lo, at_hi):
     """Where, by straight lines between two fractions, the first held surface is released."""
     best = hi
     for j in range(state.sign.size):
-        if state.dead[j] != 0:
-            continue
-        for a in range(state.slid[j]):
+        for a in range(surfaces.held_count(state, j)):
             k = state.where[j, a]
             if at_hi[j, k] < 0.0:
                 top = max(at_lo[j, k], 0.0)

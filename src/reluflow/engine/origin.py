@@ -13,15 +13,19 @@ from reluflow.engine._jit import APART, inner, making
 from reluflow.engine.events import record, settle_surfaces
 from reluflow.engine.field import DORMANT, FRESH, OFF, ON, PINNED, SLID, fill
 from reluflow.engine.layout import row
+from reluflow.engine.ways import GOING, circle, closed, few, out_of_line, out_of_plane, unique_in_plane
+
+MANY = 3  # changes of side in the last steps of the ascent: the ray lies on the surface
 
 
 class Ascent(NamedTuple):
-    """The ray found from w = 0: its bits, how often each still switched at the end, growth rate and force scale."""
+    """The ray found from w = 0: its bits, how often each still switched at the end, growth rate, and what of that is
+    none."""
 
     side: np.ndarray
     flips: np.ndarray
     growth: float
-    scale: float
+    least: float
 
 
 @inner
@@ -35,6 +39,7 @@ def rest_at_origin(problem, state, run, work, j, unique):
         state.code[j, k] = PINNED
         state.bits[j, k] = problem.slope
     state.slid[j] = 0
+    state.where[j, 0] = 0
     state.dead[j] = DORMANT
 
 
@@ -49,60 +54,33 @@ def rest_if_held(problem, state, run, work):
         rest_at_origin(problem, state, run, work, j, unique)
 
 
-@inner
-def planar_pull(problem, work, angle, D):
-    """D for the direction `angle` in the plane, in D; returns nothing."""
-    z0, z1 = np.cos(angle), np.sin(angle)
-    D[0], D[1] = 0.0, 0.0
-    for k in range(problem.e.shape[0]):
-        on = z0 * problem.e[k, 0] + z1 * problem.e[k, 1] > 0.0
-        coef = (1.0 if on else problem.slope) * work.jump[k] + work.base[k]
-        D[0] += coef * problem.e[k, 0]
-        D[1] += coef * problem.e[k, 1]
-
-
 @making
 def unique_way(problem, work, sign):
-    """1 if what a neuron at w = 0 does is unique, 0 if it is not, or not known to be.
-
-    In the plane the directions between two surfaces share one D. A way out is a direction along s D within its own
-    cell, or along a surface that attracts or repels from both sides with s D along it; staying is a solution when the
-    convex hull of all D contains 0. Unique: no way out, or one and no staying.
-    """
+    """1 if what a neuron at w = 0 does is unique, 0 if it is not, or not known to be."""
     big, r = problem.e.shape
     concave = True
     for k in range(big):
         concave = concave and sign * work.jump[k] <= 10.0 * work.noise[k]
     if concave or big == 0:
         return 1.0
-    if r != 2:
+    if not few(problem):
         return 0.0
-    angles, D, other = np.empty(2 * big + 1), np.empty(2), np.empty(2)
+    return unique_in_plane(circle(problem, work, sign)) if r == 2 else out_of_line(problem, work, sign)[1]
+
+
+@making
+def counted(problem, work, sign, way):
+    """The way out of w = 0 in one or two dimensions, uphill from `way`."""
+    big, r = problem.e.shape
+    out = out_of_plane(problem, work, sign, way[0], way[1]) if r == 2 else out_of_line(problem, work, sign)[0]
+    side, flips = np.empty(big + APART, np.int64)[:big], np.empty(big + APART, np.int64)[:big]
     for k in range(big):
-        angle = (np.arctan2(problem.e[k, 1], problem.e[k, 0]) + 0.5 * np.pi) % np.pi
-        angles[2 * k], angles[2 * k + 1] = angle, angle + np.pi
-    angles = np.sort(angles[: 2 * big])
-    pulls = np.empty(2 * big)
-    ways = 0
-    for c in range(2 * big):
-        after = angles[c + 1] if c + 1 < 2 * big else angles[0] + 2.0 * np.pi
-        planar_pull(problem, work, 0.5 * (angles[c] + after), D)
-        pulls[c] = np.arctan2(D[1], D[0])
-        toward = np.arctan2(sign * D[1], sign * D[0])
-        turn = (toward - angles[c]) % (2.0 * np.pi)
-        if 0.0 < turn < after - angles[c]:
-            ways += 1
-        before = angles[c - 1] if c > 0 else angles[2 * big - 1] - 2.0 * np.pi
-        planar_pull(problem, work, 0.5 * (before + angles[c]), other)
-        z0, z1 = np.cos(angles[c]), np.sin(angles[c])
-        here, there = sign * (z0 * D[1] - z1 * D[0]), sign * (z0 * other[1] - z1 * other[0])
-        if here * there < 0.0 and sign * (z0 * D[0] + z1 * D[1]) > 0.0:
-            ways += 1
-    pulls = np.sort(pulls)
-    gap = pulls[0] + 2.0 * np.pi - pulls[2 * big - 1]
-    for c in range(1, 2 * big):
-        gap = max(gap, pulls[c] - pulls[c - 1])
-    return 1.0 if ways == 0 or (ways == 1 and gap > np.pi) else 0.0
+        u = out.z0 * problem.e[k, 0]
+        if r == 2:
+            u += out.z1 * problem.e[k, 1]
+        side[k] = 1 if u > 0.0 else 0
+        flips[k] = MANY if k == out.surface else 0
+    return Ascent(side, flips, out.growth, 0.0 if closed(problem, work, sign, GOING) < 0.0 else np.inf)
 
 
 @making
@@ -141,28 +119,28 @@ def ascend(problem, work, sign, way):
             growth += sign * D[i] * z[i]
             z[i] += sign * D[i] / scale * 4.0 / (1.0 + 0.1 * turn)
             size += z[i] * z[i]
-    return Ascent(side, flips, growth, scale)
+    return Ascent(side, flips, growth, 1e-6 * scale)
 
 
 @making
 def leave_origin(problem, state, run, work, j, way):
-    """From w_j = 0 along a ray z with sign D(z) along z, found by `ascend` from `way`.
+    """From w_j = 0 along a ray z with sign D(z) along z, counted out in the plane, or else by `ascend` from `way`.
 
     Surfaces on which the ascent keeps switching are held and resolved; without a ray that grows the neuron rests at 0.
     """
-    found = ascend(problem, work, state.sign[j], way)
+    found = counted(problem, work, state.sign[j], way) if few(problem) else ascend(problem, work, state.sign[j], way)
     unique = unique_way(problem, work, state.sign[j])
     if state.dead[j] != DORMANT:
         record(run, work.log, j, -1, surfaces.EV_ORIGIN, unique)
     fill(row(state.y, j, problem.e.shape[1]), 0.0)
     state.slid[j] = 0
-    if found.growth <= 1e-6 * found.scale:
+    if found.growth <= found.least:
         rest_at_origin(problem, state, run, work, j, unique)
         return
     state.dead[j] = 0
     mark = work.mark
     for k in range(state.bits.shape[1]):
-        mark[k] = surfaces.HELD if found.flips[k] > 2 else surfaces.ABSENT
+        mark[k] = surfaces.HELD if found.flips[k] >= MANY else surfaces.ABSENT
         new = ON if found.side[k] == 1 else OFF
         kind = surfaces.change(state.code[j, k], new)
         state.code[j, k] = new + FRESH

@@ -18,14 +18,16 @@ import numpy as np
 
 from reluflow.engine import bernstein
 from reluflow.engine._jit import APART, inner, making
-from reluflow.engine.field import FRESH, OFF, ON, PINNED, SLID, fill
+from reluflow.engine.field import DORMANT, FRESH, OFF, ON, PINNED, SLID, fill
 from reluflow.engine.layout import row, weights
 from reluflow.engine.loss import tailed
+from reluflow.engine.ways import GO, closed, few
 
 # How a surface came to be resolved.
 ABSENT, FALLING, RISING, HELD, FORCE_OFF, FORCE_ON, AT_START, RELEASE = 0, 1, 2, 3, 4, 5, 6, 7
 # Kinds of events, in the order of `events.KINDS`.
 EV_ON, EV_OFF, EV_SLIDE, EV_RELEASE_ON, EV_RELEASE_OFF, EV_DEAD, EV_SIGN, EV_ORIGIN = 0, 1, 2, 3, 4, 5, 6, 7
+FROM_ORIGIN = 4  # the side of a release from w = 0
 
 ROUND = 1e-13  # relative to the sum of the moduli of a neuron's surface forces
 LABEL = 1e-9  # of |F|: a bit nearer to the slope counts as being there
@@ -235,16 +237,28 @@ def muted(state, j, k, margin, clear):
 
 
 @inner
+def held_count(state, j):
+    """Release margins of neuron j: one for each surface it is held on, one while it rests at w = 0."""
+    if state.dead[j] == DORMANT:
+        return 1
+    return state.slid[j] if state.dead[j] == 0 else 0
+
+
+@inner
 def margins(problem, state, work, out):
     """How far the held surfaces are from release: (smallest margin, neuron, surface, side), every margin in `out`.
 
     Sets the bits of slid surfaces on the way. A margin is relative to the neuron's forces; negative means release, to
-    the off side (0), to the on side (1), from pinned to sliding (2), or to be resolved anew (3). Expects work.free,
-    work.jump, work.base, work.noise of the state in question.
+    the off side (0), to the on side (1), from pinned to sliding (2), to be resolved anew (3), or from w = 0
+    (FROM_ORIGIN). Expects work.free, work.jump, work.base, work.noise of the state in question.
     """
     m, big = state.bits.shape
     worst, neuron, surface, side = 1.0, -1, -1, 0
     for j in range(m):
+        if state.dead[j] == DORMANT:
+            out[j, 0] = closed(problem, work, state.sign[j], GO) if few(problem) else 1.0
+            if out[j, 0] < worst:
+                worst, neuron, surface, side = out[j, 0], j, -1, FROM_ORIGIN
         if state.slid[j] == 0 or state.dead[j] != 0:
             continue
         scale = 1e-300
@@ -289,7 +303,7 @@ def watch(state, margin, to):
     """Copies the margins of all held surfaces into one row, the a-th of neuron j at j kmax + a."""
     room = state.where.shape[1]
     for j in range(state.sign.size):
-        for a in range(state.slid[j]):
+        for a in range(held_count(state, j)):
             to[j * room + a] = margin[j, state.where[j, a]]
 
 
@@ -321,7 +335,7 @@ def release_place(state, work, watched, j, a, hi):
     """
     held, stack = work.held[: watched.rows], work.stack
     column = j * state.where.shape[1] + a
-    if (state.code[j, state.where[j, a]] & 3) == PINNED:
+    if (state.code[j, state.where[j, a]] & 3) == PINNED and state.dead[j] == 0:
         for p in range(watched.rows):
             if held[p, column] < 0.0:
                 return hi
@@ -349,9 +363,7 @@ def release_place(state, work, watched, j, a, hi):
 def none_released(state, work, watched):
     """Whether no held surface can have been released inside the step."""
     for j in range(state.sign.size):
-        if state.dead[j] != 0:
-            continue
-        for a in range(state.slid[j]):
+        for a in range(held_count(state, j)):
             if release_place(state, work, watched, j, a, 1.0) > 0.0:
                 return False
     return True
