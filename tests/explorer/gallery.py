@@ -16,6 +16,7 @@ SHOTS = {
     "two_points": ("two_points", SCREEN, 0.60, "", {}),
     "five_points": ("five_points", SCREEN, 0.62, "", {}),
     "toy_plane": ("toy_plane", SCREEN, 0.70, "", {}),
+    "three_classes": ("three_classes", SCREEN, 0.84, "", {}),
     "two_angles": ("two_angles", SCREEN, 0.30, "", {}),
     "orthogonal": ("orthogonal", SCREEN, 0.66, "", {}),
     "random": ("random", SCREEN, 0.62, "", {}),
@@ -32,6 +33,7 @@ SHOTS = {
     "story_alignment": ("two_points", SCREEN, None, "", {}),
     "story_saddles": ("two_points", SCREEN, None, "", {}),
     "story_sliding": ("two_points", SCREEN, None, "", {}),
+    "story_classes": ("two_points", SCREEN, None, "", {}),
     "story_regimes": ("two_points", SCREEN, None, "", {}),
     "story_scales": ("two_points", SCREEN, None, "", {}),
     "story_rank": ("two_points", SCREEN, None, "", {}),
@@ -69,6 +71,7 @@ def shoot(page, address: str, name: str) -> None:
     if name.startswith("story_"):
         page.evaluate("(id) => reluflow.guide.start(id, 2)", name.removeprefix("story_"))
         page.wait_for_function("() => reluflow.guide.telling()?.ready", timeout=60_000)
+        page.wait_for_function("() => reluflow.store.phases.length || !reluflow.store.checking", timeout=60_000)
         page.evaluate("() => reluflow.guide.finish()")
     page.wait_for_timeout(400)
     page.screenshot(path=OUT / f"{name}.png")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE
 
 
 def canvas_point(page, name, share_x, share_y):
@@ -389,7 +389,7 @@ def test_controls_change_what_is_solved(watched):
     page.locator('[data-choice="method"] [data-value="descent"]').click()
     page.wait_for_function("() => reluflow.store.run.descent === true")
     offered = page.evaluate("() => [...document.getElementById('loss-kind').options].map((o) => o.value)")
-    assert offered == list(LOSSES)
+    assert offered == list(TABLE)
     page.select_option("#loss-kind", "logistic")
     page.wait_for_function("() => reluflow.store.run.loss === 'logistic'")
     assert re.search(r"\d+ iterations", page.text_content("#status").replace(",", ""))

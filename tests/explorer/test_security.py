@@ -304,7 +304,7 @@ def fuzzed(server, count, seed):
 
 
 def test_fuzzed_requests_get_2xx_or_4xx_in_json_and_the_server_lives(server):
-    found, _ = fuzzed(server, 60, seed=1)
+    found, _ = fuzzed(server, 70, seed=1)
     assert found.get(200, 0) > 10 and found.get(422, 0) > 10  # neither all right nor all wrong
     assert server[1].poll() is None and ask(server[0], experiment=TWO).status_code == 200
 

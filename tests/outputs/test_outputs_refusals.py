@@ -54,12 +54,24 @@ def test_what_is_for_one_output_says_so_with_the_number(what, sol, square):
         assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
 
 
-def test_the_explorer_refuses_several_outputs():
+PLANE = [[1.0, 0.5], [0.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    "x, y, loss, text",
+    [
+        ([[1.0], [2.0]], [0, 1], "softmax", "classes of points in the plane here, got rows of 1 columns"),
+        ([[1.0, 1.0], [2.0, 1.0]], [0, 1], "softmax", "classes of points in the plane"),  # a bias column
+        (PLANE, [0, 6], "softmax", "colours for classes 0 to 5, got class 6"),
+        (PLANE, [[0.0, 1.0], [1.0, 0.0]], "square", "one output or classes, got labels with 2 columns"),
+    ],
+)
+def test_the_explorer_refuses_outputs_that_are_not_classes_in_the_plane(x, y, loss, text):
     from reluflow.explorer.request import Refused, experiment
 
-    tables = {"data": {"kind": "arrays", "x": [[1.0], [2.0]], "y": [0, 1]}, "init": {"kind": "balanced", "width": 2}}
-    with pytest.raises(Refused, match="networks with one output, got several"):
-        experiment(tables | {"problem": {"loss": "softmax"}})
+    tables = {"data": {"kind": "arrays", "x": x, "y": y}, "init": {"kind": "balanced", "width": 2}}
+    with pytest.raises(Refused, match=text):
+        experiment(tables | {"problem": {"loss": loss}})
 
 
 def test_certificates_refuse_several_outputs(square):

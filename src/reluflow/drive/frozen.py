@@ -62,7 +62,7 @@ class Modes(NamedTuple):
 def value(coef: np.ndarray, log: np.ndarray, rate: np.ndarray, t: float) -> float:
     """sum_l coef_l e^{log_l + rate_l t} up to a positive factor."""
     size = log + rate * t
-    return float(np.sum(coef * np.exp(size - np.max(size))))
+    return float(coef @ np.exp(size - size.max()))
 
 
 def merged(coef: np.ndarray, log: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -89,6 +89,9 @@ def sign_changes(coef: np.ndarray, log: np.ndarray, rate: np.ndarray, limit: flo
     if len(coef) == 2:
         t = (log[0] + np.log(abs(coef[0])) - log[1] - np.log(abs(coef[1]))) / (rate[1] - rate[0])
         return [float(t)] if 0.0 < t < limit else []
+    if one_change(coef):
+        at_0, at_limit = value(coef, log, rate, 0.0), value(coef, log, rate, limit)
+        return [bisected(coef, log, rate, 0.0, limit, at_0)] if at_0 * at_limit < 0.0 else []
     turns = sign_changes(coef[1:] * (rate[1:] - rate[0]), log[1:], rate[1:] - rate[0], limit)
     places = [0.0, *turns, limit]
     values = [value(coef, log, rate, t) for t in places]
@@ -97,6 +100,12 @@ def sign_changes(coef: np.ndarray, log: np.ndarray, rate: np.ndarray, limit: flo
         if at_lo * at_hi < 0.0:
             found.append(bisected(coef, log, rate, lo, hi, at_lo))
     return found
+
+
+def one_change(coef: np.ndarray) -> bool:
+    """Whether the coefficients, by ascending rate, change their sign once: then the sum does over all times."""
+    up = coef > 0.0
+    return int(np.count_nonzero(up[1:] != up[:-1])) == 1
 
 
 def bisected(coef: np.ndarray, log: np.ndarray, rate: np.ndarray, lo: float, hi: float, at_lo: float) -> float:
@@ -128,6 +137,8 @@ def first_below(coef: np.ndarray, log: np.ndarray, rate: np.ndarray, limit: floa
     coef, log, rate = merged(coef, log, rate)
     if len(coef) == 0 or np.all(coef > 0.0):
         return np.inf
+    if coef[-1] > 0.0 and one_change(coef) and value(coef, log, rate, 0.0) > 0.0:
+        return np.inf  # positive, and has been so since its one sign change
     # Beyond the last of these times the fastest term is larger than all others together.
     rest = (log[:-1] + np.log(np.abs(coef[:-1])) - log[-1] - np.log(abs(coef[-1])) + np.log(len(coef))) / (
         rate[-1] - rate[:-1]

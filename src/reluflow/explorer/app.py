@@ -226,7 +226,7 @@ def beginning(start: dict | None, opened: bool, mnist: bool) -> dict:
     """What the page needs to know first."""
     from reluflow import __version__
     from reluflow.explorer.presets import PRESETS, RECORDED
-    from reluflow.losses import LOSSES
+    from reluflow.losses import TABLE
 
     return {
         "version": __version__,
@@ -234,7 +234,7 @@ def beginning(start: dict | None, opened: bool, mnist: bool) -> dict:
         "start": start,
         "opened": opened,
         "most": requests.MOST,
-        "losses": [{"name": row.name, "text": row.text, "labels": row.labels} for row in LOSSES.values()],
+        "losses": [{"name": row.name, "text": row.text, "labels": row.labels} for row in TABLE.values()],
     }
 
 
@@ -308,4 +308,4 @@ def table_of(asked: dict) -> dict:
         )
     bias = data.d == 1
     data = data.with_bias() if bias else data
-    return {"x": data.x.tolist(), "y": data.y.tolist(), "bias": bias}
+    return {"x": data.x.tolist(), "y": data.y.tolist(), "bias": bias, "classes": data.classes is not None}

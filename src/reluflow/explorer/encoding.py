@@ -18,7 +18,7 @@ MAGIC = b"RFX1"
 DTYPES = {"f8": "<f8", "f4": "<f4", "u1": "|u1", "i1": "|i1", "i2": "<i2", "i4": "<i4"}
 UNIT = 1.0 / 32767.0
 # In a static copy: directions and cosines to 3e-5, logarithms of norms and outputs to seven digits.
-ROUNDED = ("dir", "cosine")
+ROUNDED = ("dir", "cosine", "head")
 SINGLE = ("log_w", "log_a", "outputs", "margin", "rank", "norm2")
 
 

@@ -30,7 +30,7 @@ def is_descent(sol) -> bool:
 class States:
     """States at increasing times, and what is read off them."""
 
-    COLUMNS = ("t", "log_t", "unit", "log_w", "log_a", "sign", "log_loss", "outputs", "bits")
+    COLUMNS = ("t", "log_t", "unit", "log_w", "log_a", "sign", "head", "log_loss", "outputs", "bits")
 
     def __init__(self, seen, slope: float):
         """From the columns of `sol.frames` or `sol.moments(...)`."""
@@ -39,8 +39,12 @@ class States:
         size = np.maximum(np.linalg.norm(w, axis=-1), TINY)
         self.unit = w / size[..., None]
         self.log_w = scale + np.log(size)
-        self.log_a = scale + np.log(np.maximum(np.abs(a), TINY))
-        self.sign = np.sign(a).astype(np.int8)
+        # With classes `head` is the direction of a in R^k and no sign is kept; with one output that is the sign.
+        several = a.ndim == 3
+        length = np.linalg.norm(a, axis=-1) if several else np.abs(a)
+        self.log_a = scale + np.log(np.maximum(length, TINY))
+        self.head = a / np.maximum(length, TINY)[..., None] if several else np.sign(a)[..., None]
+        self.sign = np.ones(length.shape, np.int8) if several else np.sign(a).astype(np.int8)
         self.log_loss, self.outputs = seen.log_loss, seen.outputs
         self.bits = np.where(seen.sliding, SLIDING, seen.bits > slope).astype(np.uint8)  # OFF, ON, SLIDING
 
@@ -155,6 +159,8 @@ def targets(problem) -> list[dict]:
     They depend on the directions of the weights and not on their common scale: a moving scale finds them kept.
     """
     data, init = problem.data, problem.init
+    if problem.outputs > 1:
+        return []
     balanced = np.allclose(np.abs(init.a), np.linalg.norm(init.w, axis=1), rtol=1e-12) and init.log_scale_a is None
     if not balanced or problem.train == "first":
         return []
@@ -168,6 +174,23 @@ def targets(problem) -> list[dict]:
     return _aims[key]
 
 
+def pair_alignment(s: States, problem) -> np.ndarray:
+    """<b_j, M_j q_j> / sigma_1(M_j) of classes in the plane: 1 where a neuron is the top singular pair of what drives
+    it, as `rf.observe.pair_alignment`; 0 where nothing does. A neuron that slides can only move along itself."""
+    f = s.outputs - np.logaddexp.reduce(s.outputs, axis=-1, keepdims=True)
+    own = problem.targets > 0
+    log_p = np.where(own, -np.inf, f)
+    others = np.exp(log_p - np.max(log_p, axis=(1, 2), keepdims=True))  # the scale of a drive does not matter
+    g = np.where(own, np.sum(others, axis=-1, keepdims=True), -others)
+    bits = np.where(s.bits == ON, 1.0, np.where(s.bits == OFF, problem.activation.slope, 0.0))
+    M = np.einsum("fmn,fnk,nd->fmkd", bits, g, problem.data.x, optimize=True)
+    Mq = np.einsum("fmkd,fmd->fmk", M, s.unit)
+    free = np.sqrt(largest(M.reshape(-1, *M.shape[2:]))).reshape(Mq.shape[:2])
+    top = np.where(np.any(s.bits == SLIDING, axis=-1), np.linalg.norm(Mq, axis=-1), free)
+    found = np.sum(s.head * Mq, axis=-1) / np.maximum(top, TINY)
+    return np.clip(np.where(top > 0.0, found, 0.0), -1.0, 1.0).astype(np.float32)
+
+
 def _targets(problem) -> list[dict]:
     from reluflow._early import early_phase
 
@@ -179,7 +202,10 @@ def _targets(problem) -> list[dict]:
 
 
 def cosines(s: States, problem, aims: list[dict]) -> np.ndarray:
-    """Each neuron's largest cosine with an extremal direction of its sign (the class sum where none is known)."""
+    """Each neuron's largest cosine with an extremal direction of its sign (the class sum where none is known); with
+    classes its alignment with a singular pair."""
+    if problem.outputs > 1:
+        return pair_alignment(s, problem)
     w = s.unit
     best = np.full(w.shape[:2], -1.0)
     x, y = problem.data.x, problem.data.y
@@ -198,12 +224,15 @@ def cosines(s: States, problem, aims: list[dict]) -> np.ndarray:
 
 
 def ranks(s: States) -> np.ndarray:
-    """Stable rank |W|_F^2 / |W|_2^2 of all neurons, of those with a > 0 and of those with a < 0, (frames, 3).
+    """Stable rank |W|_F^2 / |W|_2^2 of all neurons, of those with a > 0 and of those with a < 0, (frames, 3); with
+    classes of those that raise each class most, (frames, 1 + k).
 
     The largest norm is scaled out first; a group without neurons has rank 0.
     """
-    found = np.zeros((len(s), 3), np.float32)
-    for column, mine in enumerate((None, s.sign > 0, s.sign < 0)):
+    k = s.head.shape[-1]
+    groups = [s.sign > 0, s.sign < 0] if k == 1 else [np.argmax(s.head, axis=-1) == c for c in range(k)]
+    found = np.zeros((len(s), 1 + len(groups)), np.float32)
+    for column, mine in enumerate((None, *groups)):
         logs = s.log_w if mine is None else np.where(mine, s.log_w, -np.inf)
         top = np.max(logs, axis=1, keepdims=True)
         size = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
@@ -222,7 +251,8 @@ def largest(w: np.ndarray) -> np.ndarray:
 
 
 def margins(s: States, problem) -> np.ndarray:
-    """The normalised margin of every datum, (frames, n): y_i f(x_i) / |theta|^2, or / |W| where only W is trained.
+    """The normalised margin of every datum, (frames, n): y_i f(x_i) / |theta|^2, or / |W| where only W is trained. With
+    classes y_i f is f_y less the largest other output.
 
     Scales are taken out before sums, of W and of a together or, where only W is trained, of W.
     """
@@ -232,8 +262,12 @@ def margins(s: States, problem) -> np.ndarray:
     norm = np.sum(w**2 + a**2, axis=1) if both else np.sqrt(np.sum(w**2, axis=1))
     z = s.unit @ problem.data.x.T
     z = np.where(z > 0, z, problem.activation.slope * z)
-    f = np.einsum("fm,fmn->fn", s.sign * w * a, z)
-    return (problem.data.y * f / norm[:, None]).astype(np.float32)
+    if problem.outputs == 1:
+        lead = problem.data.y * np.einsum("fm,fmn->fn", s.sign * w * a, z)
+    else:
+        f, own = np.einsum("fm,fmk,fmn->fnk", w * a, s.head, z, optimize=True), problem.targets > 0
+        lead = np.sum(np.where(own, f, 0.0), axis=-1) - np.max(np.where(own, -np.inf, f), axis=-1)
+    return (lead / norm[:, None]).astype(np.float32)
 
 
 def picture(
@@ -271,6 +305,7 @@ def picture(
         "seconds": sol.stats.seconds,
         "non_unique": sol.stats.non_unique,
         "balanced": balanced,
+        "classes": class_names(problem),
         "aims": [
             {**k, "direction": (flat @ k["direction"]).tolist(), "full": np.asarray(k["direction"]).tolist()}
             for k in aims
@@ -297,9 +332,17 @@ def picture(
         arrays["rank"] = ranks(s)
     if problem.endless:
         arrays["margin"] = margins(s, problem)
+    if problem.outputs > 1:
+        arrays["head"] = s.head.astype(np.float32)
     if not balanced:
         arrays["log_a"] = finite(s.log_a)
     return header, arrays
+
+
+def class_names(problem) -> list[str]:
+    """The names of the classes; none with one output."""
+    k = problem.outputs
+    return list(problem.data.classes or map(str, range(k))) if k > 1 else []
 
 
 def finite(a: np.ndarray) -> np.ndarray:

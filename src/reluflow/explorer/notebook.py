@@ -37,8 +37,10 @@ def show(sol, *, height: int = 900, checks: bool | None = None) -> Shown:
     from reluflow._checks import one_output
     from reluflow.explorer import encoding
     from reluflow.explorer.frames import picture
+    from reluflow.explorer.request import in_plane
 
-    one_output(sol.problem, "`rf.show`", "draw the run with `sol.plot()`")
+    if sol.problem.loss != "softmax" or not in_plane(sol.problem.data):
+        one_output(sol.problem, "`rf.show`", "draw the run with `sol.plot()`")
     header, arrays = picture(sol)
     header |= {"key": "notebook", **found(sol, fits(sol) if checks is None else checks)}
     return Shown(page(encoding.encode(header, arrays)), height)

@@ -39,7 +39,7 @@ def parting(flow, descent, step: float) -> tuple[float | None, float]:
     half = POINTS // 2
     counts = np.unique(np.rint(np.r_[np.linspace(0, last, half), np.geomspace(1, max(last, 2), half)]).astype(int))
     t = counts[counts <= last] * step
-    gap = np.max(np.abs(flow.outputs_at(t) - descent.outputs_at(t)), axis=1)
+    gap = np.max(np.abs(flow.outputs_at(t) - descent.outputs_at(t)).reshape(len(t), -1), axis=1)
     gap = np.where(np.isfinite(gap), gap, np.inf)
     beyond = np.flatnonzero(gap > APART * max(1.0, float(np.max(np.abs(flow.problem.data.y)))))
     worst = float(np.max(gap))
@@ -47,5 +47,7 @@ def parting(flow, descent, step: float) -> tuple[float | None, float]:
 
 
 def flips(descent) -> int:
-    """Output weights that changed sign, which the flow of balanced neurons never does."""
+    """Output weights that changed sign, which the flow of balanced neurons never does; vectors have none."""
+    if descent.problem.outputs > 1:
+        return 0
     return int(np.sum(descent.sign[0] * descent.sign[-1] < 0))

@@ -24,6 +24,12 @@ def _preset(name, title, text, data, *, mode, log_scale, story, loss="square", s
     }
 
 
+# Ten points on the circle: five, three and two of a class, 22 degrees apart.
+THREE = (
+    [(-0.69, 0.72), (-0.37, 0.93), (0.0, 1.0), (0.37, 0.93), (0.69, 0.72)],
+    [(-0.62, -0.78), (-0.87, -0.5), (-0.99, -0.14)],
+    [(0.76, -0.65), (0.94, -0.33)],
+)
 PRESETS = [
     _preset(
         "two_points",
@@ -54,6 +60,22 @@ PRESETS = [
         log_scale=-40.0,
         loss="exponential",
         story="alignment",
+    ),
+    _preset(
+        "three_classes",
+        "Three classes",
+        "Three outputs and the softmax loss: five, three and two points of a class in the plane. Classes are learnt "
+        "one after another, the largest first.",
+        {
+            "kind": "arrays",
+            "x": [list(point) for points in THREE for point in points],
+            "y": [c for c, points in enumerate(THREE) for _ in points],
+        },
+        mode="plane",
+        log_scale=-40.0,
+        loss="softmax",
+        story="classes",
+        init={"width": 30},
     ),
     _preset(
         "two_angles",

@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from reluflow.losses import LOSSES
+from reluflow.losses import TABLE
 
 DATA = (
     *("arrays", "two_points", "five_points", "toy_plane", "two_angles", "orthogonal", "orthonormal"),
-    *("random_points", "orthogonally_separable", "nearly_orthogonal", "gaussian_mixture"),
+    *("random_points", "orthogonally_separable", "nearly_orthogonal", "gaussian_mixture", "blobs"),
 )
 INIT = ("balanced", "gaussian", "fixed_output")
 MOST = {"width": 2000, "n": 200, "d": 100}
 CELLS = 400_000  # width n, and width d: what a frame holds
 LABELS = 1e6
+CLASSES = 6
 ITERATIONS = 400_000
 DRAFT_ITERATIONS = 20_000
 STEPS, DRAFT_STEPS = 40_000, 500
@@ -79,10 +80,7 @@ def experiment(tables: Any, *, draft: bool = False):
         # An end time that is still to be found must not count as forgotten.
         found = Experiment.from_dict({**tables, "solve": asked or {"t1": 1e9}})
         data = found.data
-        if data.outputs > 1 or found["problem.loss"] == "softmax":
-            raise Refused(
-                "The explorer shows networks with one output, got several: draw the run with `rf.solve(...).plot()`."
-            )
+        _classes(data, found["problem.loss"])
         _sizes(data.n, data.d, found["init.width"])
         if max(np.max(np.abs(data.y)), np.max(np.abs(data.x))) > LABELS:
             raise Refused(f"Data must not exceed {LABELS:g} here.")
@@ -93,6 +91,32 @@ def experiment(tables: Any, *, draft: bool = False):
         raise Refused(str(error)) from None
     except (ValueError, TypeError, OverflowError, MemoryError, ArithmeticError, np.linalg.LinAlgError) as error:
         raise Refused(str(error) or "These numbers cannot be used.") from None
+
+
+def in_plane(data) -> bool:
+    """Whether the rows are points in the plane, not points on a line with a bias column."""
+    return bool(data.d == 2 and not np.all(data.x[:, 1] == 1.0))
+
+
+def _classes(data, loss: str) -> None:
+    """Several outputs are shown as classes of points in the plane."""
+    if data.outputs > 1:
+        raise Refused(
+            f"The explorer shows networks with one output or classes, got labels with {data.outputs} columns: draw the "
+            "run with `rf.solve(...).plot()`."
+        )
+    if loss != "softmax":
+        return
+    if not in_plane(data):
+        raise Refused(
+            f"The softmax loss needs classes of points in the plane here, got rows of {data.d} columns: choose the "
+            "preset `Three classes`, or draw the run with `rf.solve(...).plot()`."
+        )
+    if np.max(data.y) >= CLASSES:
+        raise Refused(
+            f"The explorer has colours for classes 0 to {CLASSES - 1}, got class {np.max(data.y):g}: draw the run with "
+            "`rf.solve(...).plot()`."
+        )
 
 
 def steps(found, draft: bool) -> int:
@@ -178,14 +202,16 @@ def end_time(problem, found, asked: dict) -> dict:
 
 
 def class_rates(problem) -> dict[float, float]:
-    """|D_s| for s = +1, -1: the gradient of the points of class s, at f = 0."""
-    x, y = problem.data.x, problem.data.y
-    drive = LOSSES[problem.loss].force(y, np.zeros_like(y))
+    """How fast a neuron grows along the gradient of one class alone, at f = 0, for every class: +1 and -1, or 0, 1,
+    ... with the softmax loss."""
+    x, y, row = problem.data.x, problem.data.y, TABLE[problem.loss]
+    drive = row.force(problem.targets, np.zeros(problem.targets.shape))
     found = {}
-    for s in (1.0, -1.0):
-        pull = problem.weight * np.linalg.norm(np.sum(np.where(s * y > 0, np.abs(drive), 0.0)[:, None] * x, axis=0))
+    for c in range(problem.outputs) if row.labels == "classes" else (1.0, -1.0):
+        mine = y == c if row.labels == "classes" else c * y > 0
+        pull = problem.weight * np.linalg.norm(drive[mine].T @ x[mine], 2) if np.any(mine) else 0.0
         if pull > 0:
-            found[s] = float(pull)
+            found[c] = float(pull)
     return found
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from reluflow.explorer.presets import PRESETS, RECORDED
 
 SCALES = (0.0, -2.0, -5.0, -50.0, -1000.0, -100000.0)  # beside the preset's own
+SEVERAL = (0.0, -2.0, -5.0, -14.0, -100.0, -300.0)  # with several outputs, where smaller ones take long
 SEEDS = (0, 1, 2)
 FRAMES = 200
 OVERLAY = {"two_points": 0.05, "five_points": 0.05, "toy_plane": 0.05}  # steps of the descent laid over the flow
@@ -56,6 +57,8 @@ def settings(preset: dict, scales: Iterable[float] = SCALES, seeds: Iterable[int
     own = preset["experiment"]
     grids = [dict(grid) for grid in GRIDS.get(preset["name"], [])]
     if "init" in own and own["problem"]["train"] == "both":
+        if own["problem"]["loss"] == "softmax" and scales is SCALES:
+            scales = SEVERAL
         grids.insert(0, {"init.log_scale": (own["init"]["log_scale"], *scales), "init.seed": tuple(seeds)})
     paths = sorted({path for grid in grids for path in grid})
     base = {path: lookup(own, path) for path in paths}

@@ -141,9 +141,9 @@ def norms(sol) -> dict:
     import numpy as np
 
     log_w, log_a = sol.final.log_scales
-    w, a = sol.final.w, sol.final.a
+    w, a = sol.final.w, sol.final.a.reshape(len(log_a), -1)
     with np.errstate(over="ignore"):
-        squared = np.sum(np.exp(2 * log_w) * np.sum(w * w, axis=1)) + np.sum(np.exp(2 * log_a) * a * a)
+        squared = np.sum(np.exp(2 * log_w) * np.sum(w * w, axis=1)) + np.sum(np.exp(2 * log_a) * np.sum(a * a, axis=1))
     found = {"final": number(float(squared)), "least": None, "margin": None}
     if sol.problem.loss == "square":
         found["least"] = optional(lambda: least(sol.problem), EACH)
@@ -160,16 +160,21 @@ def least(problem) -> float | None:
 
 
 def margin(problem) -> float | None:
-    """max over networks of min_i y_i f(x_i) / |theta|^2."""
+    """max over networks of min_i y_i f(x_i) / |theta|^2; with classes a bound on it, exact in the plane."""
     import reluflow as rf
 
+    if problem.outputs > 1:
+        return number(float(rf.bias.max_margin(problem).margin_bound))
     return number(float(rf.bias.max_margin(problem.data).margin))
 
 
 def fitting(sol) -> list:
-    """The checks about such a run, first those of the paper with this loss."""
+    """The checks about such a run, first those of the paper with this loss; none with classes, as the papers are about
+    one output."""
     import reluflow as rf
 
+    if sol.problem.outputs > 1:
+        return []
     kind = "descent" if isinstance(sol.method, rf.Descent) else "flow"
     fits = [c for c in rf.checks() if c.needs in ("data", "problem", "solution", kind)]
     first = "boursier2022" if sol.problem.loss == "square" else "min2024"

@@ -6,6 +6,7 @@ Errors are measured per neuron on (q, b, c), so relative to its own scale, and o
 import numpy as np
 
 from reluflow.engine._jit import inner
+from reluflow.engine.explicit import on_invariant
 from reluflow.engine.field import SLID, copy, fill
 from reluflow.engine.layout import row, weights
 from reluflow.engine.surfaces import watch
@@ -58,18 +59,14 @@ def settle(problem, state, y):
         if lead != j:
             continue
         bb, qq = square_norm(b), square_norm(q)
-        wanted = 1.0
+        size, factor = 1.0, np.sqrt(1.0 / qq) if qq > 0.0 else 1.0
         if state.defect_sign[j] != 0.0:
-            wanted = bb
-            if abs(bb - 1.0) < 0.5:
-                ratio = 0.5 * state.defect_sign[j] * np.exp(state.defect_log[j] - 2.0 * log_size[j])
-                wanted = min(2.0, max(0.0, 1.0 + ratio))
-            else:
-                log_size[j] = 0.5 * (state.defect_log[j] - np.log(2.0 * abs(bb - 1.0)))
+            size, log_size[j], factor = on_invariant(
+                np.sqrt(bb), qq, log_size[j], state.defect_sign[j], state.defect_log[j]
+            )
         if bb > 0.0:
-            stretch(b, np.sqrt(wanted / bb))
-        if qq > 0.0:
-            stretch(q, np.sqrt(max(0.0, 2.0 - wanted) / qq))
+            stretch(b, size / np.sqrt(bb))
+        stretch(q, factor)
 
 
 @inner

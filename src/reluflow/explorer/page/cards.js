@@ -148,7 +148,7 @@ export function titles() {
 function shortLegend() {
   const { run } = store;
   if (!run || run.kind === "single") return [];
-  const found = neurons.LEGEND.filter(([kind]) => kind !== "ghost" && kind !== "sliding");
+  const found = neurons.legend().filter(([kind]) => kind !== "ghost" && kind !== "sliding");
   if (run.slides) found.push(["sliding", "sliding on a boundary"]);
   if (store.over) found.push(["ghost", `descent, step ${g(store.over.step, 3)}`]);
   return found.filter(([kind]) => kind !== "gold" || run.aims.length);
@@ -209,7 +209,7 @@ function fillPoints(editable) {
 function spoken(i) {
   const { run } = store;
   const at = run.mode === "line" ? `x = ${g(run.x[2 * i], 4)}, y = ${g(run.y[i], 4)}`
-    : `x = (${g(run.x[2 * i], 4)}, ${g(run.x[2 * i + 1], 4)}), class ${run.y[i] > 0 ? "+1" : "−1"}`;
+    : `x = (${g(run.x[2 * i], 4)}, ${g(run.x[2 * i + 1], 4)}), class ${run.k ? run.classes[run.y[i]] : run.y[i] > 0 ? "+1" : "−1"}`;
   return `point ${i + 1}: ${at}`;
 }
 
@@ -295,7 +295,9 @@ function point(neuron, datum, event) {
 }
 
 const table = (rows) => el("table", {}, ...rows.map(([a, b]) => el("tr", {}, el("td", {}, a), el("td", {}, b))));
-const CONE = { "+": "S₊ (active on class +1 only)", "-": "S₋ (active on class −1 only)", dead: "the dead cone", "": "neither cone" };
+const CONE = { 0: "S₊ (active on class +1 only)", 1: "S₋ (active on class −1 only)", dead: "the dead cone", "": "neither cone" };
+const inCone = (run, cone) => (!run.k || cone === "dead" ? CONE[cone] : cone === "" ? "no cone of a class"
+  : `the cone of class ${run.classes[cone]} (active on it only)`);
 
 function aboutRows(j) {
   const { run } = store, k = run.near(store.index), p = k * run.m + j, on = [], held = [];
@@ -303,17 +305,25 @@ function aboutRows(j) {
     const bit = run.bits[p * run.n + i];
     if (bit === 1) on.push(i + 1); else if (bit === 2) held.push(i + 1);
   }
-  const rows = [["sign of a", run.sign[p] > 0 ? "+" : "−"], ["‖w‖", fromLog(run.log_w[p])]];
+  const head = [...run.head?.subarray(p * run.k, p * run.k + run.k) ?? []].map((v) => g(v, 3)).join(", ");
+  const rows = [run.k ? ["a / ‖a‖", `(${head})`] : ["sign of a", run.sign[p] > 0 ? "+" : "−"], ["‖w‖", fromLog(run.log_w[p])]];
   if (run.kind === "single") return [...rows, ["angle to w*", `${g((180 * run.theta[k]) / Math.PI, 4)}°`]];
   rows.push(["active on", on.length > 8 ? `${on.length} points` : on.length ? `point ${on.join(", ")}` : "no point"], ["in",
-    CONE[run.cone(k, j)]],
-    ["cosine", g(run.cosine[p], 4)]);
+    inCone(run, run.cone(k, j))],
+    [run.k ? "alignment" : "cosine", g(run.cosine[p], 4)]);
   if (held.length) rows.push(["sliding on", held.join(", ")]);
   return rows;
+}
+
+function outputs(run, k, i) {
+  const at = k * run.n + i;
+  if (!run.k) return g(run.outputs[at], 6);
+  return `(${[...run.outputs.subarray(at * run.k, (at + 1) * run.k)].map((v) => g(v, 4)).join(", ")})`;
 }
 
 function aboutDatum(i) {
   const { run } = store, k = run.near(store.index), d = run.x.length / run.n, x = [...run.x.subarray(i * d, i * d + d)];
   const place = x.slice(0, run.bias ? 1 : 4).map((v) => g(v, 4)).join(", ");
-  return [el("b", {}, `point ${i + 1}`), table([["x", place], ["y", g(run.y[i], 4)], ["f(x)", g(run.outputs[k * run.n + i], 6)]])];
+  return [el("b", {}, `point ${i + 1}`), table([["x", place],
+    run.k ? ["class", run.classes[run.y[i]]] : ["y", g(run.y[i], 4)], ["f(x)", outputs(run, k, i)]])];
 }

@@ -3,7 +3,7 @@
 import { beside, changed, note, overlay } from "./api.js";
 import { isStatic } from "./backend.js";
 import { $, el, segments } from "./dom.js";
-import { clearData, exportable, readCsv } from "./edit.js";
+import { classCount, clearData, exportable, readCsv, several } from "./edit.js";
 import { choice, field, forget, number, onRefresh, refresh, slider } from "./fields.js";
 import { g } from "./format.js";
 import { choose as stories, start, telling } from "./guide.js";
@@ -21,7 +21,10 @@ const TOOLS = {
   ],
   line: [["move", "move", "Drag points"], ["add", "add", "Click to add a point"], ["delete", "delete", "Click a point to delete it"]],
 };
-const DEEP = 1e5, SEEDS = 50, WIDEST = 1000;
+// With several outputs a tool for every class.
+const tools = () => (store.mode !== "plane" || !several() ? TOOLS[store.mode] : [TOOLS.plane[0],
+  ...[...Array(classCount()).keys()].map((c) => [String(c), String(c), `Click to add a point of class ${c}`]), TOOLS.plane.at(-1)]);
+const DEEP = 1e5, SEVERAL_DEEP = 300, SEEDS = 50, WIDEST = 1000;
 const clamp = (v, lo, hi) => Math.max(lo, Math.min(hi, v));
 
 export function build() {
@@ -79,7 +82,7 @@ function dataPart(preset) {
   const { data } = store.experiment;
   if (store.mode !== "space" && !isStatic()) {
     const bar = el("div", { class: "row", id: "tools" });
-    onRefresh(() => bar.replaceChildren(segments(TOOLS[store.mode], store.tool, (v) => { store.tool = v; refresh(); tell("tool"); })));
+    onRefresh(() => bar.replaceChildren(segments(tools(), store.tool, (v) => { store.tool = v; refresh(); tell("tool"); })));
     parts.push(bar);
   }
   if (preset?.slider === "delta" && data.kind === "two_angles") {
@@ -93,7 +96,8 @@ function dataPart(preset) {
   if (isStatic()) return parts;
   parts.push(el("div", { class: "row" },
     el("button", { type: "button", id: "load-csv", onclick: () => $("csv").click() }, "Load CSV"),
-    el("button", { type: "button", onclick: clearData, hidden: store.mode === "space" }, "Two points only")));
+    el("button", { type: "button", onclick: clearData, hidden: store.mode === "space" },
+      several() ? "Three points only" : "Two points only")));
   $("csv").onchange = async () => {
     const [file] = $("csv").files;
     $("csv").value = "";
@@ -107,10 +111,12 @@ const seed = (name, text, id, table) => slider("", name, text, {
   to: (s) => Math.round(s * SEEDS), from: (v) => v / SEEDS,
 });
 
+// The smallest scale, as a logarithm.
+export const deepest = () => (store.experiment.problem.train === "first" ? -700 : several() ? -SEVERAL_DEEP : -DEEP);
+
 function networkPart() {
   const { init, problem } = store.experiment;
-  const deepest = () => (problem.train === "first" ? -700 : -DEEP);
-  return [
+  const parts = [
     slider("λ", "scale", "all weights start at this size; smaller means longer alignment, cleaner saddles", {
       id: "scale", path: "init.log_scale", get: () => init.log_scale, set: (v) => { init.log_scale = clamp(v, deepest(), 2); },
       to: (s) => 1 - (DEEP + 1) ** s, from: (v) => Math.log(1 - Math.min(v, 0)) / Math.log(DEEP + 1),
@@ -141,16 +147,22 @@ function networkPart() {
       set: (v) => { if (v > 0) problem.decay = Math.min(1, v); else delete problem.decay; },
     }),
   ];
+  if (!several() || store.experiment.method.kind !== "flow") return parts;
+  const out = ["layers", "decay"];
+  return [...parts.filter((part) => !out.includes(part.dataset.name)), el("p", { class: "lead" },
+    "With several outputs the exact flow trains both layers, without weight decay (descent has these), and the page starts it from "
+    + "e^−300 or above (`rf.Flow` from any scale).")];
 }
 
 function trainingPart() {
   const e = store.experiment, flow = e.method.kind === "flow";
   const picker = el("select", { id: "loss-kind", "aria-label": "Loss" },
     ...store.losses.map((row) => el("option", { value: row.name }, lossText(row))));
-  picker.addEventListener("change", () => { e.problem.loss = picker.value; fitLabels(); refresh(); changed(false); });
+  picker.addEventListener("change", () => { e.problem.loss = picker.value; fitLabels(); build(); changed(false); });
   onRefresh(() => { picker.value = e.problem.loss; });
   const parts = [
-    field("L", "loss", "square for regression; the others need labels ±1, and f grows without bound", null, picker),
+    field("L", "loss", "square for regression; softmax for classes 0, 1, 2, …; the others need labels ±1. Of all but square f grows "
+      + "without bound", null, picker),
     choice("method", "the flow is exact at every scale; descent takes every step", [["flow", "gradient flow"], ["descent", "descent"]],
       () => e.method.kind, (v) => {
         e.method = v === "flow" ? { kind: "flow", rtol: 1e-8 } : { kind: "descent", step: store.step };
@@ -178,14 +190,25 @@ function trainingPart() {
   return parts;
 }
 
-// Losses of classifiers want labels of size 1.
+// Losses of signs want labels +1 and -1, softmax classes 0, 1, 2, ...
 function fitLabels() {
   const e = store.experiment, { run } = store;
   const { labels } = store.losses.find((row) => row.name === e.problem.loss);
-  if (labels !== "signs" || !run || [...run.y].every((v) => Math.abs(v) === 1)) return;
+  if (!run || (run.k > 0) === (labels === "classes")) {
+    if (labels !== "signs" || !run || [...run.y].every((v) => Math.abs(v) === 1)) return;
+  }
   e.data = exportable(run);
-  e.data.y = e.data.y.map((v) => (v >= 0 ? 1 : -1));
-  note("Labels were rounded to ±1: this loss needs classes.");
+  if (labels === "classes") {
+    e.data.y = e.data.y.map((v) => (v >= 0 ? 0 : 1));
+    note("Labels were made classes: 0 for positive ones, 1 for the others.");
+  } else if (run.k) {
+    e.data.y = e.data.y.map((v) => (v === 0 ? 1 : -1));
+    note("Class 0 became +1 and all others −1: this loss is for one output.");
+  } else {
+    e.data.y = e.data.y.map((v) => (v >= 0 ? 1 : -1));
+    note("Labels were rounded to ±1: this loss needs signs.");
+  }
+  if (labels === "classes") Object.assign(e.init, { log_scale: Math.max(e.init.log_scale, -SEVERAL_DEEP), kind: "balanced" });
 }
 
 export function status() {

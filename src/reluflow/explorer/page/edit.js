@@ -29,6 +29,8 @@ function place(px, py) {
 }
 
 const tailed = () => store.experiment.problem.loss !== "square";
+export const several = () => store.experiment?.problem?.loss === "softmax"; // classes 0, 1, 2, ... in place of +1 and -1
+export const classCount = () => Math.max(3, store.run?.k ?? 0);
 let dragging = -1;
 
 export function down(px, py) {
@@ -63,7 +65,7 @@ function add(px, py) {
   const data = points(), [x, y] = place(px, py);
   if (data.x.length >= store.most.n) { note(`The explorer takes at most ${store.most.n} points.`); return; }
   if (store.mode === "line") { data.x.push([x, 1]); data.y.push(tailed() ? Math.sign(y) || 1 : y); }
-  else { data.x.push([x, y]); data.y.push(store.tool === "-1" ? -1 : 1); }
+  else { data.x.push([x, y]); data.y.push(several() ? Number(store.tool) : store.tool === "-1" ? -1 : 1); }
   own();
   changed(false);
 }
@@ -85,7 +87,7 @@ export function relabel(px, py) {
 export function relabelPoint(i) {
   if (store.mode === "space") return;
   const data = points();
-  data.y[i] = -data.y[i];
+  data.y[i] = several() ? (data.y[i] + 1) % classCount() : -data.y[i];
   own();
   changed(false);
 }
@@ -108,7 +110,8 @@ export function movePoint(i, dx, dy) {
 export function clearData() {
   const e = store.experiment;
   const size = tailed() ? 1 : 0.5;
-  e.data = store.mode === "plane"
+  if (several()) e.data = { kind: "arrays", x: [[0, 1], [-0.9, -0.5], [0.9, -0.5]], y: [0, 1, 2] };
+  else e.data = store.mode === "plane"
     ? { kind: "arrays", x: [[1, 0.5], [-1, 0.6]], y: [1, -1] }
     : { kind: "arrays", x: [[-1, 1], [1, 1]], y: [size, -size] };
   own();
@@ -124,7 +127,8 @@ export async function readCsv(text, name) {
   const found = await csv(text, name);
   const e = store.experiment;
   e.data = { kind: "arrays", x: found.x, y: found.y };
-  if (found.y.some((v) => Math.abs(v) !== 1)) e.problem.loss = "square";
+  if (found.classes) e.problem.loss = "softmax";
+  else if (several() || found.y.some((v) => Math.abs(v) !== 1)) e.problem.loss = "square";
   if (found.bias) note("The file has one column of inputs: a bias column of ones was added.");
   store.preset = null;
   store.zoom = null;

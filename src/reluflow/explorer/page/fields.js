@@ -12,7 +12,8 @@ export const onRefresh = (again) => refreshers.push(again);
 
 export function field(sym, name, text, head, below, more = {}) {
   const title = [el("span", { class: "sym", "aria-hidden": "true" }, sym), el("span", { class: "name" }, name), head];
-  return el("div", { class: "field", ...more }, el("div", { class: "head" }, ...title.filter(Boolean)), below, el("p", {}, text));
+  const above = el("div", { class: "head" }, ...title.filter(Boolean));
+  return el("div", { class: "field", "data-name": name, ...more }, above, below, el("p", {}, text));
 }
 
 const typedField = (name, id, placeholder = "") =>

@@ -95,7 +95,7 @@ const actions = {
   overlay: () => { if (store.recorded || !store.live) return; store.overlay = !store.overlay; controls.refresh(); overlay(); },
   scale: (way) => {
     if (store.recorded || !store.live || !store.experiment?.init || isStatic()) return;
-    const { init, problem } = store.experiment, low = problem.train === "first" ? -700 : -1e5;
+    const { init } = store.experiment, low = controls.deepest();
     const { log_scale } = init, to = way > 0 ? Math.min(1.25 * log_scale, log_scale - 1) : Math.max(log_scale / 1.25, log_scale + 1);
     init.log_scale = Math.max(low, Math.min(0, Number((Math.abs(log_scale) < 5 ? log_scale - way : to).toPrecision(6))));
     controls.refresh();

@@ -2,7 +2,8 @@
 
 import { g, short, ticks } from "./format.js";
 
-const NAMES = ["paper", "card", "ink", "soft", "faint", "line", "wash", "plus", "minus", "theory", "gold", "dead", "good"];
+const NAMES = ["paper", "card", "ink", "soft", "faint", "line", "wash", "plus", "minus", "theory", "gold", "dead", "good",
+  "class0", "class1", "class2", "class3", "class4", "class5"];
 export const colours = {};
 export const type = { size: 12, family: "sans-serif", math: "serif" };
 
@@ -16,6 +17,15 @@ export function readTheme() {
 }
 
 export const signColour = (s) => (s >= 0 ? colours.plus : colours.minus);
+
+// Neurons and points fall into groups: a > 0 and a < 0, or with several outputs the classes. Each has a colour, a shape and a
+// dash, so that groups are told apart without colour.
+const DASHES = [[], [5, 3], [1.5, 3], [9, 3], [9, 3, 2, 3], [2, 5]];
+export const groupColour = (run, c) => (run.k ? colours[`class${c}`] : c === 0 ? colours.plus : colours.minus);
+export const groupDash = (c) => DASHES[c];
+export const groupOfLabel = (run, y) => (run.k ? y : y >= 0 ? 0 : 1);
+export const groupName = (run, c) => (run.k ? `class ${run.classes[c]}` : c === 0 ? "a > 0" : "a < 0");
+export const groupLegend = (run) => run.classes.map((name, c) => [`class${c}`, `raises class ${name} most`]);
 
 export class Pad {
   constructor(canvas) {
@@ -125,6 +135,23 @@ export class Sheet {
     ctx.beginPath();
     for (const j of which) {
       ctx.moveTo(xs[j] + q, ys[j]); ctx.lineTo(xs[j], ys[j] + q); ctx.lineTo(xs[j] - q, ys[j]); ctx.lineTo(xs[j], ys[j] - q);
+      ctx.closePath();
+    }
+    ctx.fill();
+  }
+
+  // Marks of a group: dots, diamonds, then triangles, squares, pentagons, hexagons.
+  marks(xs, ys, r, which, fill, group) {
+    if (group === 0) { this.dots(xs, ys, r, which, fill); return; }
+    if (group === 1) { this.diamonds(xs, ys, r, which, fill); return; }
+    const { ctx } = this, sides = group + 1, q = 1.35 * r, from = sides === 4 ? Math.PI / 4 : -Math.PI / 2;
+    ctx.fillStyle = fill;
+    ctx.beginPath();
+    for (const j of which) {
+      for (let k = 0; k < sides; k++) {
+        const a = from + (2 * Math.PI * k) / sides, x = xs[j] + q * Math.cos(a), y = ys[j] + q * Math.sin(a);
+        k ? ctx.lineTo(x, y) : ctx.moveTo(x, y);
+      }
       ctx.closePath();
     }
     ctx.fill();

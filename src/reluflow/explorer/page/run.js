@@ -17,11 +17,15 @@ export class Run {
     if (plain) return;
     this.log_a ??= this.log_w;
     this.F = header.frames;
+    this.classes ??= [];
+    this.k = this.classes.length; // 0 with one output
+    this.groups = this.k || 2;
     this.mode = this.kind === "single" ? "single" : this.bias ? "line" : this.d === 2 ? "plane" : "space";
     this.clocks = { event: this.event, linear: this.linear(), log: this.logarithmic() };
     this.now = {
       ux: new Float64Array(this.m), uy: new Float64Array(this.m), lw: new Float64Array(this.m), la: new Float64Array(this.m),
       size: new Float64Array(this.m), sign: new Int8Array(this.m), dead: new Uint8Array(this.m), slid: new Uint8Array(this.m), k: -1, u: -1,
+      group: new Uint8Array(this.m), head: new Float64Array(this.m * this.k), // of a: its group, and its direction in R^k
     };
     this.ranges();
   }
@@ -87,28 +91,62 @@ export class Run {
       for (let i = 0, at = (near * m + j) * n; i < n; i++, at++) { const b = this.bits[at]; if (b === 1) on++; else if (b === 2) slid++; }
       now.dead[j] = on + slid === 0 && this.slope === 0 ? 1 : 0;
       now.slid[j] = slid;
+      now.group[j] = this.group(near, j);
+      if (this.k) this.turnHead(now, j, p, q, u);
     }
     return now;
+  }
+
+  // The group of a neuron at a frame: a > 0 or a < 0; with classes the one whose output it raises most.
+  group(frame, j) {
+    const at = frame * this.m + j;
+    if (!this.k) return this.sign[at] > 0 ? 0 : 1;
+    let best = 0;
+    for (let c = 1; c < this.k; c++) if (this.head[at * this.k + c] > this.head[at * this.k + best]) best = c;
+    return best;
+  }
+
+  turnHead(now, j, p, q, u) {
+    const { k, head } = this;
+    let size = 0;
+    for (let c = 0; c < k; c++) {
+      const v = head[p * k + c] * (1 - u) + head[q * k + c] * u;
+      now.head[j * k + c] = v;
+      size += v * v;
+    }
+    for (let c = 0; c < k; c++) now.head[j * k + c] /= Math.sqrt(size) || 1;
   }
 
   near(index) {
     return Math.max(0, Math.min(this.F - 1, Math.round(index)));
   }
 
-  // Where a neuron's pattern of active points puts it: "+", "-", "dead" or "".
+  // Where a neuron's pattern of active points puts it: the group whose points are exactly those, "dead" or "".
   cone(frame, j) {
-    let plus = true, minus = true, none = true;
-    for (let i = 0, at = (frame * this.m + j) * this.n; i < this.n; i++, at++) {
-      const on = this.bits[at] === 1;
-      if (on) none = false;
-      if (on !== this.y[i] > 0) plus = false;
-      if (on !== this.y[i] < 0) minus = false;
+    const at = (frame * this.m + j) * this.n;
+    return this.coneOf((i) => this.bits[at + i] === 1);
+  }
+
+  coneOf(active) {
+    let group = null, none = true;
+    for (let i = 0; i < this.n; i++) {
+      if (!active(i)) continue;
+      const mine = this.k ? this.y[i] : this.y[i] > 0 ? 0 : this.y[i] < 0 ? 1 : -1;
+      if (none) group = mine; else if (group !== mine) group = null;
+      none = false;
     }
-    return none ? "dead" : plus ? "+" : minus ? "-" : "";
+    if (none) return "dead";
+    if (group === null || group < 0) return "";
+    for (let i = 0; i < this.n; i++) {
+      const mine = this.k ? this.y[i] === group : group === 0 ? this.y[i] > 0 : this.y[i] < 0;
+      if (mine && !active(i)) return "";
+    }
+    return group;
   }
 
   census(frame) {
-    const found = { "+": 0, "-": 0, dead: 0, "": 0, slid: 0 };
+    const found = { dead: 0, "": 0, slid: 0 };
+    for (let c = 0; c < this.groups; c++) found[c] = 0;
     for (let j = 0; j < this.m; j++) {
       found[this.cone(frame, j)]++;
       for (let i = 0, at = (frame * this.m + j) * this.n; i < this.n; i++, at++) if (this.bits[at] === 2) { found.slid++; break; }

@@ -84,6 +84,27 @@ export const STORIES = [
     ],
   },
   {
+    id: "classes", title: "Three classes, one after another", paper: "Several outputs", preset: "three_classes",
+    steps: [
+      { views: ["neurons", "learned"], title: "Three outputs", from: 0, to: 0, seconds: 2,
+        text: "Five points of class 0, three of class 1, two of class 2, and a network with one output for each class. Every neuron has "
+          + "an output weight in each; its colour and shape say which class it raises most." },
+      { views: ["neurons", "norms"], title: "Pairs align", from: 0, to: ["alignment", 0, 0.6], seconds: 12,
+        text: "While the weights are tiny a neuron turns in both layers at once: w and a go to a pair of singular vectors of the matrix "
+          + "that drives it. [[sliding|Some slide along a boundary]] on the way, and [[dead|some lose every point]]." },
+      { views: ["learned", "loss"], title: "The largest class first", from: ["alignment", 0, 0.9], to: ["growth", 0, 1], seconds: 8,
+        text: "[[class:0|Neurons of class 0]] are driven by five points and grow fastest. The loss falls to a saddle at which class 0 is "
+          + "told from the rest, and the other two are not told apart from each other." },
+      { views: ["learned", "loss"], title: "Then the second", from: ["plateau", 0, 0], to: ["growth", 1, 1], seconds: 8,
+        text: "[[class:1|Neurons of class 1]] have been growing all the while. They become visible, and the plane gets a second region." },
+      { views: ["learned", "loss"], title: "And the third", from: ["plateau", 1, 0], to: 1, seconds: 9,
+        text: "At last [[class:2|those of class 2]]. Every class is now told from the others, and the outputs grow without bound." },
+      { views: ["neurons", "learned", "loss"], title: "Now you try", to: null,
+        text: "Make the scale larger with the slider λ, to e^−5. Are the classes still learnt one after another?",
+        aim: "scale λ at e^−5 or above", done: (s) => s.experiment?.init?.log_scale >= -5 },
+    ],
+  },
+  {
     id: "regimes", title: "Lazy and rich", paper: "The scale of the start", preset: "five_points", other: 0,
     steps: [
       { views: ["beside"], title: "Two starts", from: 0, to: 0, seconds: 2,

@@ -1,7 +1,7 @@
 // Two runs of the same data side by side, from two scales: what they learn, and where their neurons are.
 
 import { scaleText, ticks, short } from "../format.js";
-import { Box, colours, fade, type } from "../pad.js";
+import { Box, colours, fade, groupColour, groupLegend, type } from "../pad.js";
 import { store } from "../store.js";
 import { network } from "./learned.js";
 
@@ -11,7 +11,7 @@ export const fits = () => store.beside !== null;
 export const about = () => [
   "Left the run of the other views, right the same experiment from another scale, both at the same share of their own story. "
   + "Above what is learned, below the directions of the neurons: from a large scale they hardly move (lazy), from a small one "
-  + "they gather (rich).", [["curve", "f"], ["plus", "a > 0"], ["minus", "a < 0"]]];
+  + "they gather (rich).", store.run?.k ? groupLegend(store.run) : [["curve", "f"], ["plus", "a > 0"], ["minus", "a < 0"]]];
 
 export function draw(sheet) {
   const { run, beside, experiment } = store;
@@ -65,14 +65,13 @@ function range(run, x) {
 function neurons(sheet, run, now, cx, cy, R) {
   if (R < 20) return;
   sheet.dot(cx, cy, R, null, colours.line, 1);
-  const xs = [], ys = [], plus = [], minus = [];
+  const xs = [], ys = [], groups = [...Array(run.groups)].map(() => []);
   const span = Math.max(1, run.highest - run.lowest);
   for (let j = 0; j < run.m; j++) {
     const rho = R * (0.3 + 0.7 * Math.max(0, Math.min(1, (now.lw[j] - run.lowest) / span)));
     xs.push(cx + rho * now.ux[j]); ys.push(cy - rho * now.uy[j]);
-    if (!now.dead[j]) (now.sign[j] > 0 ? plus : minus).push(j);
+    if (!now.dead[j]) groups[now.group[j]].push(j);
   }
   const r = Math.max(2, type.size * 0.28);
-  sheet.diamonds(xs, ys, r, minus, fade(colours.minus, 0.85));
-  sheet.dots(xs, ys, r, plus, fade(colours.plus, 0.85));
+  for (let c = run.groups - 1; c >= 0; c--) sheet.marks(xs, ys, r, groups[c], fade(groupColour(run, c), 0.85), c);
 }

@@ -1,6 +1,6 @@
 // The learned function: a curve with its kinks on a line, decision regions in the plane, fitted values in more dimensions.
 
-import { Box, colours, fade, rgb, signColour, type } from "../pad.js";
+import { Box, colours, fade, groupColour, groupDash, groupOfLabel, rgb, signColour, type } from "../pad.js";
 import { store } from "../store.js";
 import { isStatic } from "../backend.js";
 import { g } from "../format.js";
@@ -10,12 +10,17 @@ export const id = "learned";
 export const title = () => (store.mode === "plane" ? "Decision regions" : store.mode === "line" ? "Learned function" : "Fit of each point");
 export const hint = () => {
   if (store.mode === "space") return "f(xᵢ) against yᵢ";
-  if (store.recorded || !store.served || isStatic()) return store.mode === "plane" ? "red f > 0, blue f < 0" : "ticks mark kinks";
+  if (store.recorded || !store.served || isStatic()) return store.run?.k ? "the largest output"
+    : store.mode === "plane" ? "red f > 0, blue f < 0" : "ticks mark kinks";
   if (store.tool !== "move") return store.tool === "delete" ? "click a point to delete it" : "click to place a point";
   return store.mode === "plane" ? "drag points, double-click relabels" : "drag points; ticks mark kinks";
 };
 export const fits = (run) => run.kind !== "single";
-export const about = () => (store.mode === "plane"
+export const about = () => (store.run?.k
+  ? ["The class whose output is the largest, in the plane: darker where it leads by more, and without colour where no output leads by "
+    + "1e−3. Lines from the centre are the neurons, in the colour of the class that they raise most; discs with a number are the data.",
+    store.run.classes.map((name, c) => [`class${c}`, `class ${name}`])]
+  : store.mode === "plane"
   ? ["The sign of f(x) in the plane: red where it is positive, blue where negative, darker where larger. Lines from the centre"
     + " are the neurons; discs with + and − are the data.", LEGEND.plane]
   : store.mode === "line"
@@ -46,6 +51,28 @@ export function network(run, now) {
     for (let j = 0; j < out.length; j++) f += out[j] * sigma(wx[j] * x + wy[j] * y, slope);
     return f;
   };
+}
+
+// The outputs of all classes at one place, into `to`.
+export function scores(run, now) {
+  const { k, slope } = run, which = [...Array(run.m).keys()];
+  const most = Math.max(...which.map((j) => Math.abs(now.size[j]))), kept = which.filter((j) => Math.abs(now.size[j]) > 1e-9 * most);
+  return (x, y, to) => {
+    to.fill(0);
+    for (const j of kept) {
+      const u = now.size[j] * sigma(now.ux[j] * x + now.uy[j] * y, slope);
+      for (let c = 0; c < k; c++) to[c] += u * now.head[j * k + c];
+    }
+  };
+}
+
+// The class with the largest output at a place, and by how much it leads.
+function leader(f) {
+  let best = 0, second = -Infinity;
+  for (let c = 1; c < f.length; c++) {
+    if (f[c] > f[best]) { second = f[best]; best = c; } else second = Math.max(second, f[c]);
+  }
+  return [best, f[best] - second];
 }
 
 export function draw(sheet) {
@@ -183,11 +210,11 @@ function plane(sheet) {
   for (let j = 0; j < run.m && run.m <= 160; j++) {
     if (now.dead[j]) continue;
     const length = far * Math.min(1.2, 0.12 + 0.5 * Math.exp(now.lw[j]));
-    const lit = store.hover === j, colour = lit ? colours.ink : fade(signColour(now.sign[j]), 0.8);
-    const dash = now.sign[j] < 0 ? [4, 3] : []; // signs are told apart without colour
+    const lit = store.hover === j, colour = lit ? colours.ink : fade(groupColour(run, now.group[j]), 0.8);
+    const dash = run.k ? groupDash(now.group[j]) : now.sign[j] < 0 ? [4, 3] : []; // groups are told apart without colour
     sheet.line(box.px(0), box.py(0), box.px(now.ux[j] * length), box.py(now.uy[j] * length), colour, lit ? 3 : 1.4, dash);
   }
-  points(sheet, (i) => [box.px(run.xy[2 * i]), box.py(run.xy[2 * i + 1])], (i) => signColour(run.y[i]));
+  points(sheet, (i) => [box.px(run.xy[2 * i]), box.py(run.xy[2 * i + 1])], (i) => groupColour(run, groupOfLabel(run, run.y[i])));
 }
 
 // f(r u) = r f(u): one turn of the circle gives the whole plane.
@@ -200,7 +227,8 @@ function regions(sheet, run, now) {
     key = fingerprint;
     image = document.createElement("canvas");
     image.width = w; image.height = h;
-    turn = { at: new Uint16Array(w * h), r: new Float32Array(w * h), data: new ImageData(w, h), f: new Float64Array(TURN + 1) };
+    turn = { at: new Uint16Array(w * h), r: new Float32Array(w * h), data: new ImageData(w, h), f: new Float64Array(TURN + 1),
+      class: new Uint8Array(TURN + 1) };
     for (let q = 0, p = 0; q < h; q++) for (let k = 0; k < w; k++, p++) {
       const x = box.x[0] + ((box.x[1] - box.x[0]) * (k + 0.5)) / w, y = box.y[1] - ((box.y[1] - box.y[0]) * (q + 0.5)) / h;
       const a = Math.atan2(y, x);
@@ -208,32 +236,43 @@ function regions(sheet, run, now) {
       turn.r[p] = Math.hypot(x, y);
     }
   }
-  const f = network(run, now);
-  for (let k = 0; k <= TURN; k++) turn.f[k] = f(Math.cos((2 * Math.PI * k) / TURN), Math.sin((2 * Math.PI * k) / TURN));
-  const [plus, minus, card] = [rgb(colours.plus), rgb(colours.minus), rgb(colours.card)], { data } = turn.data;
+  const label = around(run, now);
+  const card = rgb(colours.card), tints = [...Array(run.groups).keys()].map((c) => rgb(groupColour(run, c))), { data } = turn.data;
   for (let p = 0, o = 0; p < turn.at.length; p++, o += 4) {
-    const v = turn.f[turn.at[p]] * turn.r[p], to = v > 0 ? plus : minus, share = 0.5 * Math.tanh(1.2 * Math.abs(v));
+    const v = turn.f[turn.at[p]] * turn.r[p], to = tints[turn.class[turn.at[p]]], share = 0.5 * Math.tanh(1.2 * Math.abs(v));
     for (let c = 0; c < 3; c++) data[o + c] = card[c] + (to[c] - card[c]) * share;
     data[o + 3] = 255;
   }
   image.getContext("2d").putImageData(turn.data, 0, 0);
   sheet.ctx.imageSmoothingEnabled = true;
   sheet.ctx.drawImage(image, 0, 0, sheet.w, sheet.h);
-  signs(sheet, f);
+  names(sheet, label);
 }
 
-// A sign in every region, so that it can be told without colour.
-function signs(sheet, f) {
+// What a network says once around the circle, in turn.f (f, or by how much a class leads) and turn.class; and a name for each place,
+// empty where nothing is decided.
+function around(run, now) {
+  const f = run.k ? scores(run, now) : network(run, now), each = new Float64Array(run.k);
+  for (let k = 0; k <= TURN; k++) {
+    const [x, y] = [Math.cos((2 * Math.PI * k) / TURN), Math.sin((2 * Math.PI * k) / TURN)];
+    if (run.k) { f(x, y, each); [turn.class[k], turn.f[k]] = leader(each); } else {
+      turn.f[k] = f(x, y);
+      turn.class[k] = turn.f[k] > 0 ? 0 : 1;
+    }
+  }
+  return (k) => (Math.abs(turn.f[k]) < 1e-3 ? "" : run.k ? `class ${run.classes[turn.class[k]]}` : turn.f[k] > 0 ? "f > 0" : "f < 0");
+}
+
+// A name in every region, so that it can be told without colour.
+function names(sheet, label) {
   const R = 0.46 * Math.min(sheet.w, sheet.h), [cx, cy] = [box.px(0), box.py(0)];
-  const sign = (k) => { const v = f(Math.cos((2 * Math.PI * k) / 72), Math.sin((2 * Math.PI * k) / 72)); return Math.abs(v) < 1e-3 ? 0
-    : Math.sign(v); };
-  const values = [...Array(72).keys()].map(sign), start = values.findIndex((v, k) => v !== values.at(k - 1));
+  const values = [...Array(72).keys()].map((k) => label((k * TURN) / 72)), start = values.findIndex((v, k) => v !== values.at(k - 1));
   for (let k = Math.max(0, start), done = 0; done < 72;) {
     let size = 1;
     while (size < 72 - done && values[(k + size) % 72] === values[k % 72]) size++;
     if (values[k % 72] && size >= 4) {
       const a = (2 * Math.PI * (k + (size - 1) / 2)) / 72;
-      sheet.text(values[k % 72] > 0 ? "f > 0" : "f < 0", cx + R * Math.cos(a), cy - R * Math.sin(a),
+      sheet.text(values[k % 72], cx + R * Math.cos(a), cy - R * Math.sin(a),
         { align: "center", base: "middle", colour: colours.ink, scale: 0.86 });
     }
     k += size; done += size;
@@ -243,9 +282,10 @@ function signs(sheet, f) {
 function points(sheet, place, colour) {
   const { run } = store;
   for (let i = 0; i < run.n; i++) {
-    const [x, y] = place(i), lit = store.datum === i, r = type.size * (lit ? 0.62 : 0.5);
+    const [x, y] = place(i), lit = store.datum === i, r = type.size * (lit ? 0.62 : 0.5) * (run.k ? 1.25 : 1);
     sheet.dot(x, y, r, colour(i), colours.card, 2.2);
-    if (store.mode === "plane") cross(sheet, x, y, r * 0.5, run.y[i] > 0);
+    if (run.k) sheet.text(run.classes[run.y[i]], x, y, { align: "center", base: "middle", colour: colours.card, scale: 0.82, weight: 700 });
+    else if (store.mode === "plane") cross(sheet, x, y, r * 0.5, run.y[i] > 0);
     if (run.n <= 12) sheet.text(String(i + 1), x + r + 3, y - r, { colour: colours.ink, scale: 0.85, weight: 600 });
   }
 }

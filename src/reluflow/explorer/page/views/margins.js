@@ -1,7 +1,7 @@
 // Normalised margins of a classification run: y f(x) over the squared norm, for every point.
 
 import { g } from "../format.js";
-import { colours, fade, signColour } from "../pad.js";
+import { colours, fade, groupColour, groupDash, groupOfLabel } from "../pad.js";
 import { store } from "../store.js";
 import { frame, key, moment, place, range, still } from "./curves.js";
 
@@ -14,11 +14,15 @@ export const hint = () => {
     ? `smallest ${now}; gold: largest possible ${g(norm.margin, 4)}` : `smallest ${now}`;
 };
 export const fits = (run) => Boolean(run.margin);
-export const about = () => [
+export const about = () => (store.run?.k ? [
+  "The output of its own class less the largest other one, over the squared norm ‖θ‖², for every point, one thin line each, and the "
+  + "smallest of them. Positive means classified correctly. The largest possible margin is a bound, exact for points in the plane.",
+  [["curve", "smallest margin"], ...store.run.classes.map((name, c) => [`class${c}`, `points of class ${name}`]),
+    ["theory", "largest possible"]]] : [
   "yᵢ f(xᵢ) over the squared norm ‖θ‖² (over ‖W‖ where only the first layer is trained) for every point, one thin line each, "
   + "and the smallest of them, which classification maximises in the long run, like 1/log t. Positive means classified "
   + "correctly.", [["curve", "smallest margin"], ["plus", "points of class +1"],
-  ["minus", "points of class −1, dashed"], ["theory", "largest possible"]]];
+  ["minus", "points of class −1, dashed"], ["theory", "largest possible"]]]);
 
 function least(run, k) {
   let low = Infinity;
@@ -36,7 +40,8 @@ export function draw(sheet) {
   sheet.layer("margins", key(norm.margin, norm.stale), (s) => {
     const b = box(s), lines = [];
     for (let i = 0; i < Math.min(run.n, 60); i++) {
-      lines.push([(k) => run.margin[k * run.n + i], fade(signColour(run.y[i]), 0.5), 1.2, run.y[i] < 0 ? [5, 3] : []]);
+      const c = groupOfLabel(run, run.y[i]);
+      lines.push([(k) => run.margin[k * run.n + i], fade(groupColour(run, c), 0.5), 1.2, groupDash(c)]);
     }
     still(s, b, [...lines, [(k) => least(run, k), colours.ink, 2.4]]);
     if (typeof norm.margin === "number" && !norm.stale) {

@@ -1,6 +1,6 @@
 // Neurons in the plane: direction as it is, distance from the centre by the logarithm of the norm.
 
-import { colours, fade, powerText, signColour, type } from "../pad.js";
+import { colours, fade, groupColour, groupLegend, powerText, signColour, type } from "../pad.js";
 import { g } from "../format.js";
 import { store } from "../store.js";
 
@@ -14,9 +14,11 @@ export const about = () => (store.run?.kind === "single"
   ? ["The neuron w as an arrow tip in the plane of w and the target w* (gold, to the right): its angle as it is, its distance "
     + "from the centre by the logarithm of its norm.", [["plus", "the neuron"], ["gold", "the target w*"]]]
   : ["Each mark is one neuron: the direction in which w points as it is, the distance from the centre by the logarithm of its "
-    + "norm. A dashed line is the boundary at which a data point switches on or off; triangles outside are the data. Neurons "
-    + "are drawn to the gold lines, the extremal directions, while they are small.", LEGEND]);
-export const LEGEND = [["plus", "a > 0"], ["minus", "a < 0"], ["dead", "dead: active on no point"], ["sliding", "sliding on a boundary"],
+    + "norm. A dashed line is the boundary at which a data point switches on or off; triangles outside are the data. "
+    + (store.run?.k ? "Colour and shape say which class a neuron raises most. Extremal directions are known for one output only."
+      : "Neurons are drawn to the gold lines, the extremal directions, while they are small."), legend()]);
+export const legend = () => (store.run?.k ? [...groupLegend(store.run), ...LEGEND.slice(2).filter(([kind]) => kind !== "gold")] : LEGEND);
+const LEGEND = [["plus", "a > 0"], ["minus", "a < 0"], ["dead", "dead: active on no point"], ["sliding", "sliding on a boundary"],
   ["gold", "extremal direction"], ["ghost", "descent at the same time"]];
 const INNER = 0.3; // where the smallest neurons are: directions must show from the start
 let xs = new Float32Array(0), ys = new Float32Array(0), r = 4;
@@ -35,11 +37,11 @@ export function draw(sheet) {
   const now = run.at(store.index), { m } = run;
   if (xs.length !== m) { xs = new Float32Array(m); ys = new Float32Array(m); }
   r = Math.max(2, Math.min(type.size * 0.4, R / Math.sqrt(m) / 2.6));
-  const plus = [], minus = [], dead = [], held = [];
+  const groups = [...Array(run.groups)].map(() => []), dead = [], held = [];
   for (let j = 0; j < m; j++) {
     const rho = R * radius(run, now.lw[j]);
     xs[j] = cx + rho * now.ux[j]; ys[j] = cy - rho * now.uy[j];
-    (now.dead[j] ? dead : now.sign[j] > 0 ? plus : minus).push(j);
+    (now.dead[j] ? dead : groups[now.group[j]]).push(j);
     if (now.slid[j]) held.push(j);
   }
   if (m <= 160) trails(sheet, run, cx, cy, R);
@@ -49,12 +51,11 @@ export function draw(sheet) {
   ctx.stroke();
   sheet.dots(xs, ys, r + 3, held, colours.gold);
   const member = group(run), strong = (list) => (member ? list.filter((j) => member(j)) : list);
-  if (member) {
-    sheet.diamonds(xs, ys, r, minus.filter((j) => !member(j)), fade(colours.minus, 0.18));
-    sheet.dots(xs, ys, r, plus.filter((j) => !member(j)), fade(colours.plus, 0.18));
-  }
-  sheet.diamonds(xs, ys, r, strong(minus), fade(colours.minus, 0.88));
-  sheet.dots(xs, ys, r, strong(plus), fade(colours.plus, 0.88));
+  const all = (list, alpha) => {
+    for (let c = run.groups - 1; c >= 0; c--) sheet.marks(xs, ys, r, list(groups[c]), fade(groupColour(run, c), alpha), c);
+  };
+  if (member) all((list) => list.filter((j) => !member(j)), 0.18);
+  all(strong, 0.88);
   if (member) for (let j = 0; j < m; j++) if (member(j)) sheet.dot(xs[j], ys[j], r + 3, null, colours.ink, 1.4);
   if (store.hover >= 0) sheet.dot(xs[store.hover], ys[store.hover], r + 4, null, colours.ink, 2.5);
 }
@@ -65,6 +66,7 @@ export function group(run) {
   const [kind, which] = store.group.split(":"), now = run.now;
   if (kind === "plus") return (j) => now.sign[j] > 0 && !now.dead[j];
   if (kind === "minus") return (j) => now.sign[j] < 0 && !now.dead[j];
+  if (kind === "class") return (j) => now.group[j] === Number(which) && !now.dead[j];
   if (kind === "dead") return (j) => now.dead[j] === 1;
   if (kind === "sliding") return (j) => now.slid[j] > 0;
   if (kind === "grew") {
@@ -105,7 +107,8 @@ function back(sheet, run, cx, cy, R) {
   for (let i = 0; i < run.n; i++) {
     const x = run.xy[2 * i], y = run.xy[2 * i + 1], s = Math.hypot(x, y);
     if (!s || run.n > 60) continue;
-    mark(ctx, cx + ((R + 7) * x) / s, cy - ((R + 7) * y) / s, Math.atan2(-y, x), run.y[i]);
+    mark(ctx, cx + ((R + 7) * x) / s, cy - ((R + 7) * y) / s, Math.atan2(-y, x), run.k ? groupColour(run, run.y[i])
+      : signColour(run.y[i]), run.k > 0 || run.y[i] > 0);
   }
   if (run.n <= 12) labels(sheet, run, cx, cy, R + type.size * 1.4);
 }
@@ -126,16 +129,16 @@ function labels(sheet, run, cx, cy, R) {
   }
 }
 
-// A triangle for a data point, filled for a positive label.
-function mark(ctx, x, y, angle, label) {
-  ctx.fillStyle = ctx.strokeStyle = signColour(label); ctx.lineWidth = 1.6;
+// A triangle for a data point, filled for a positive label and for classes.
+function mark(ctx, x, y, angle, colour, full) {
+  ctx.fillStyle = ctx.strokeStyle = colour; ctx.lineWidth = 1.6;
   ctx.beginPath();
   for (let k = 0; k < 3; k++) {
     const a = angle + Math.PI + (k * 2 * Math.PI) / 3;
     k ? ctx.lineTo(x + 5 * Math.cos(a), y + 5 * Math.sin(a)) : ctx.moveTo(x + 5 * Math.cos(a), y + 5 * Math.sin(a));
   }
   ctx.closePath();
-  if (label > 0) ctx.fill(); else ctx.stroke();
+  if (full) ctx.fill(); else ctx.stroke();
 }
 
 // The last stretch of every path.
@@ -143,12 +146,12 @@ function trails(sheet, run, cx, cy, R) {
   const { ctx } = sheet, { m } = run, from = run.index("event", Math.max(0, run.pos("event", store.index) - 0.05));
   const first = Math.ceil(from), last = Math.floor(store.index);
   if (last <= first) return;
-  for (const sign of [1, -1]) {
-    ctx.strokeStyle = fade(signColour(sign), 0.28);
+  for (let c = 0; c < run.groups; c++) {
+    ctx.strokeStyle = fade(groupColour(run, c), 0.28);
     ctx.lineWidth = Math.max(1, r * 0.5);
     ctx.beginPath();
     for (let j = 0; j < m; j++) {
-      if (run.now.sign[j] !== sign || run.now.dead[j]) continue;
+      if (run.now.group[j] !== c || run.now.dead[j]) continue;
       for (let k = first; k <= last; k++) {
         const p = k * m + j, rho = R * radius(run, run.log_w[p]);
         const x = cx + rho * run.dir[2 * p], y = cy - rho * run.dir[2 * p + 1];
@@ -165,11 +168,11 @@ function ghosts(sheet, cx, cy, R) {
   const { run, over } = store;
   if (!over || over.m !== run.m) return;
   const now = over.at(over.indexOfLog(logTime(run))), { ctx } = sheet;
-  for (const sign of [1, -1]) {
-    ctx.strokeStyle = signColour(sign); ctx.lineWidth = 1.2;
+  for (let c = 0; c < run.groups; c++) {
+    ctx.strokeStyle = groupColour(run, c); ctx.lineWidth = 1.2;
     ctx.beginPath();
     for (let j = 0; j < over.m; j++) {
-      if (now.sign[j] !== sign || now.dead[j]) continue;
+      if (now.group[j] !== c || now.dead[j]) continue;
       const rho = R * radius(run, now.lw[j]);
       ctx.rect(cx + rho * now.ux[j] - r - 1.5, cy - rho * now.uy[j] - r - 1.5, 2 * r + 3, 2 * r + 3);
     }

@@ -1,14 +1,19 @@
 // Log norms and cosines of every neuron over time.
 
-import { Box, colours, fade, signColour, type } from "../pad.js";
+import { Box, colours, fade, groupColour, groupDash, groupLegend, type } from "../pad.js";
 import { store } from "../store.js";
 
-export const id = "norms", title = "Norms and cosines", wide = true;
-export const hint = () => "log ‖w‖, and cosine with the nearest extremal direction";
+export const id = "norms", wide = true;
+export const title = () => (store.run?.k ? "Norms and alignment" : "Norms and cosines");
+export const hint = () => (store.run?.k ? "log ‖w‖, and alignment with the top singular pair"
+  : "log ‖w‖, and cosine with the nearest extremal direction");
 export const fits = (run) => run.kind !== "single";
-export const about = () => [
+export const about = () => (store.run?.k ? [
+  "Above: the logarithm of the norm of every neuron; a straight line is growth at a constant rate. Below: ⟨a, Mw⟩ over the largest "
+  + "singular value of M, the matrix that drives the neuron (w' = Mᵀa, a' = Mw); 1 is aligned. With several outputs it takes the place"
+  + " of the cosine with an extremal direction.", groupLegend(store.run)] : [
   "Above: the logarithm of the norm of every neuron; a straight line is growth at a constant rate. Below: the cosine of the "
-  + "angle with the nearest extremal direction; 1 is aligned.", [["plus", "a > 0"], ["minus", "a < 0, dashed"]]];
+  + "angle with the nearest extremal direction; 1 is aligned.", [["plus", "a > 0"], ["minus", "a < 0, dashed"]]]);
 const LINES = 150; // drawn of many neurons; the one pointed at always is
 
 function boxes(sheet) {
@@ -35,13 +40,16 @@ function still(sheet) {
   pair[1].axisTime(run, store.clock);
   const stride = Math.max(1, Math.ceil(run.m / LINES));
   for (let j = 0; j < run.m; j += stride) strand(sheet, run, pair, j,
-    fade(signColour(run.sign[j]), Math.max(0.25, Math.min(0.6, 20 / run.m))), 1.1, 1);
+    fade(groupColour(run, groupOf(run, j)), Math.max(0.25, Math.min(0.6, 20 / run.m))), 1.1, 1);
 }
+
+// One colour for a whole line: the group at the start with one output (it does not change), at the end with classes.
+const groupOf = (run, j) => run.group(run.k ? run.F - 1 : 0, j);
 
 function strand(sheet, run, [norm, cosine], j, colour, width) {
   const { ctx } = sheet, pos = run.clocks[store.clock];
   ctx.strokeStyle = colour; ctx.lineWidth = width;
-  ctx.setLineDash(run.sign[j] < 0 ? [5, 3] : []);
+  ctx.setLineDash(groupDash(groupOf(run, j)));
   for (const [b, values] of [[norm, run.log_w], [cosine, run.cosine]]) {
     ctx.beginPath();
     let last = -10;

@@ -1,6 +1,6 @@
 // The activation raster: a row for every neuron and point, dark while active, gold while sliding.
 
-import { Box, colours, rgb, type } from "../pad.js";
+import { Box, colours, groupColour, groupLegend, groupName, rgb, type } from "../pad.js";
 import { store } from "../store.js";
 
 export const id = "raster", title = "Activation raster";
@@ -8,17 +8,18 @@ export const hint = () => "a line per neuron and point";
 export const fits = (run) => run.kind !== "single";
 export const about = () => [
   "A row for every neuron and point, time to the right: filled while the neuron is active on the point, gold while it slides "
-  + "along the point's boundary. Neurons with a > 0 are above those with a < 0.",
-  [["plus", "active, a > 0"], ["minus", "active, a < 0"], ["gold", "sliding"]]];
+  + "along the point's boundary. "
+  + (store.run?.k ? "Neurons are sorted by the class that they raise most at the end." : "Neurons with a > 0 are above those with a < 0."),
+  [...(store.run?.k ? groupLegend(store.run) : [["plus", "active, a > 0"], ["minus", "active, a < 0"]]), ["gold", "sliding"]]];
 let order = [], made = "";
 
 const frame = (sheet) => new Box(sheet, { left: type.size * 3.4, right: type.size * 0.9, top: type.size * 0.4,
   bottom: type.size * 2.1, x: [0, 1], y: [store.run.m, 0] });
 
-// Neurons by sign, then by the points they end up active on.
+// Neurons by group, then by the points they end up active on.
 function sorted(run) {
   const last = run.F - 1, code = (j) => {
-    let key = run.sign[last * run.m + j] > 0 ? "0" : "1";
+    let key = String(run.group(last, j));
     for (let i = 0; i < run.n; i++) key += run.bits[(last * run.m + j) * run.n + i] ? "0" : "1";
     return key;
   };
@@ -44,11 +45,11 @@ function still(sheet) {
   const image = document.createElement("canvas");
   image.width = w; image.height = h;
   const pixels = new ImageData(w, h), { data } = pixels;
-  const [plus, minus, gold, card] = [colours.plus, colours.minus, colours.gold, colours.wash].map(rgb);
+  const [gold, card] = [colours.gold, colours.wash].map(rgb), tints = [...Array(run.groups).keys()].map((c) => rgb(groupColour(run, c)));
   for (let c = 0; c < w; c++) {
     const k = run.near(run.index(store.clock, (c + 0.5) / w));
     for (let row = 0; row < m; row++) {
-      const j = order[row], to = run.sign[k * m + j] > 0 ? plus : minus;
+      const j = order[row], to = tints[run.group(k, j)];
       for (let q = 0; q < per; q++) {
         let share = 0, slid = false;
         if (per > 1) { const bit = run.bits[(k * m + j) * n + q]; share = bit === 1 ? 1 : 0; slid = bit === 2; }
@@ -63,9 +64,12 @@ function still(sheet) {
   sheet.ctx.imageSmoothingEnabled = false;
   sheet.ctx.drawImage(image, b.left, b.top, b.right - b.left, b.bottom - b.top);
   if (m <= 80 && per > 1) for (let row = 1; row < m; row++) sheet.line(b.left, b.py(row), b.right, b.py(row), colours.card, 0.8);
-  const first = order.findIndex((j) => run.sign[(run.F - 1) * m + j] <= 0), cut = first < 0 ? m : first;
-  if (cut > 0) sheet.text("a > 0", b.left - 6, b.py(cut / 2), { align: "right", base: "middle", colour: colours.plus, scale: 0.82 });
-  if (cut < m) sheet.text("a < 0", b.left - 6, b.py((cut + m) / 2), { align: "right", base: "middle", colour: colours.minus, scale: 0.82 });
+  for (let c = 0, row = 0; c < run.groups; c++) {
+    const many = order.filter((j) => run.group(run.F - 1, j) === c).length;
+    if (many) sheet.text(groupName(run, c), b.left - 6, b.py(row + many / 2),
+      { align: "right", base: "middle", colour: groupColour(run, c), scale: 0.82 });
+    row += many;
+  }
   b.axisTime(run, store.clock);
 }
 

@@ -7,9 +7,10 @@ import { store } from "../store.js";
 
 export const id = "theorems", title = "Theorems", dom = true, wide = true;
 export const fits = (run) => run.kind !== "single";
-export const about = () => [
+const SEVERAL = "The theorems of the papers are about networks with one output: none is checked on a run with classes.";
+export const about = () => (store.run?.k ? [SEVERAL, []] : [
   "Every theorem of the four papers that is about such a run, checked on it. A theorem applies when all its hypotheses hold "
-  + "here; its claims are measured in any case. Open a row for the numbers: measured, bound and margin.", []];
+  + "here; its claims are measured in any case. Open a row for the numbers: measured, bound and margin.", []]);
 const PAPERS = {
   boursier2022: ["Boursier, Pillaud-Vivien, Flammarion 2022", "https://arxiv.org/abs/2206.00939"],
   min2024: ["Min, Mallada, Vidal 2024", "https://arxiv.org/abs/2307.12851"],
@@ -28,7 +29,7 @@ const open = new Set();
 export const hint = () => {
   if (store.checking) return store.known ? `${store.reports.length} of ${store.known.length} checked, still computing…` : "computing…";
   if (store.failed) return store.failed;
-  return summary();
+  return store.run?.k ? "about one output, none applies here" : summary();
 };
 
 function summary() {
@@ -60,7 +61,7 @@ export function fill(hold) {
     const again = store.checking || store.recorded ? null : el("button", { type: "button", onclick: check }, "Go on");
     parts.unshift(el("p", { class: "empty", role: "status" }, text, " ", again));
   } else if (!parts.length) {
-    const text = store.recorded ? "A recorded run is not checked."
+    const text = store.run?.k ? SEVERAL : store.recorded ? "A recorded run is not checked."
       : store.known === null ? "In this copy of the page only the runs of the first seed are checked."
         : "No theorem is about a run like this.";
     parts.push(el("p", { class: "empty" }, text));
