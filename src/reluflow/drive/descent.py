@@ -89,7 +89,7 @@ class Orders:
 
 
 class Machine:
-    """Kernel arrays of one problem, with the same face as `flow.Machine`: look, restore, frames."""
+    """Kernel arrays of one problem, with the same methods as `exact.Machine`: look, restore, frames."""
 
     def __init__(self, problem: Problem, method: Descent, end: int = NEVER):
         self.made_of = (problem, method, end)
