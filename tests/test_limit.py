@@ -314,5 +314,5 @@ def test_misuse_is_answered_at_once():
         rf.limit(rf.Problem(data, rf.init.fixed_output(4, 2), train="first"))
     with pytest.raises(TypeError, match="`problem` must be an rf"):
         rf.limit(data)
-    with pytest.raises(ValueError, match="`log_scales` must be two, falling"):
+    with pytest.raises(ValueError, match="`log_scales` must be two decreasing numbers"):
         rf.limit(rf.Problem(data, rf.init.balanced(4, 2)), log_scales=(-10.0, -20.0))

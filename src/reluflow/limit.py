@@ -112,7 +112,7 @@ def limit(problem: Problem, *, follow: bool = True, log_scales: Scales = (-1e4, 
         )
     two = as_finite("log_scales", log_scales, ndim=1, hint="give two, e.g. (-1e4, -2e4)")
     if two.shape != (2,) or not two[1] < two[0] <= -100.0:
-        raise ValueError(f"`log_scales` must be two, falling and <= -100, got {two.tolist()}: try (-1e4, -2e4).")
+        raise ValueError(f"`log_scales` must be two decreasing numbers <= -100, got {two.tolist()}: try (-1e4, -2e4).")
     early = early_phase(problem)
     notes = _early_notes(early)
     tie = None

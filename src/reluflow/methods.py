@@ -111,7 +111,9 @@ class Descent:
         object.__setattr__(self, "seed", whole("seed", self.seed, least=0, hint="any non-negative seed"))
         one_of("dtype", self.dtype, ("float64", "float32"))
         if not isinstance(self.fast_forward, bool | np.bool_ | None):
-            raise ValueError(f"`fast_forward` must be True or False, got {self.fast_forward!r}: False steps.")
+            raise ValueError(
+                f"`fast_forward` must be True or False, got {self.fast_forward!r}: False computes every iteration."
+            )
         if self.fast_forward is not None:
             object.__setattr__(self, "fast_forward", bool(self.fast_forward))
 

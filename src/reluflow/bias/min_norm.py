@@ -203,7 +203,7 @@ def fitted_group_norm(subject, slope: float, network, how, most, samples, second
 
     problem = getattr(subject, "problem", subject)
     if getattr(problem, "loss", "square") != "square":
-        raise ValueError(f"Labels of the {problem.loss} loss are not fitted: use `rf.bias.max_margin`.")
+        raise ValueError(f"The {problem.loss} loss does not fit labels exactly: use `rf.bias.max_margin`.")
     data = as_data(subject, "rf.bias.min_norm", several=True)
     try:
         return group_norm(data, data.y, slope, False, network, how, most, samples, seconds, seed)

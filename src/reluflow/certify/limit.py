@@ -1,4 +1,4 @@
-r"""The rest of time: the pattern is frozen for ever, the flow converges, and its limit is enclosed.
+r"""From a time T on: the pattern never changes again, the flow converges, and its limit is enclosed.
 
 **Convergence.** Let Phi collect the projected rows m_ij P_j x_i of all neurons, Q be a basis of its range, and
 K_ik = sum_j mu a_j^2 (<P_j x_i, P_j x_k> + <q_j, x_i> <q_j, x_k>), q_j = w_j/|w_j|, over the rows on for j. While the
@@ -7,10 +7,10 @@ range), a fraction, and r~ = r - r* decays. If K >= kappa on the range for all d
 eta of those at T, and eta_j = |Xi_j| |r~(T)| / kappa <= eta, |<q_j, x_i>| > eta_j |x_i| for the rows on or off of live
 neurons, and the forms of slid and resting rows stay positive, then nothing changes after T, |r~| <= |r~(T)|
 e^{-omega kappa (t - T)}, f -> y + r*, and |theta|^2 -> a number in sum_j 2 mu a_j^2 e^{+-2 eta_j}.
-(|q_j'|, |(log a_j)'| <= |D_j| = omega |Xi_j' r~|; integrate up to the first exit, which cannot be.)
+(|q_j'|, |(log a_j)'| <= |D_j| = omega |Xi_j' r~|; integrated up to a first exit, this shows that there is none.)
 
-**Forms for ever.** R.g = R.g* + R.g~. If R.g* > 0 compare it with |R| |g~|. If R.g* = 0 the directions of g~ decide:
-g~ = Q C (p, z), C^{-1} K_Q C = [[alpha, b], [c, M]], sym M >= l: the cone |z| <= gamma p is invariant if
+**Forms that stay positive.** R.g = R.g* + R.g~. If R.g* > 0 compare it with |R| |g~|. If R.g* = 0 the direction of g~
+decides: g~ = Q C (p, z), C^{-1} K_Q C = [[alpha, b], [c, M]], sym M >= l: the cone |z| <= gamma p is invariant if
 (l - alpha) gamma > |c| + |b| gamma^2; with g~(T) inside, R Q C = (R_0, R') needs R_0 > gamma |R'|. Data that no
 neuron links make blocks, each with its own cone. A form over several blocks stays positive if every part does, or if
 one does, exceeds the others at T, p (R_0 - gamma |R'|) > sum |R| |g~|, and decays more slowly than they do,

@@ -117,7 +117,7 @@ def _rounded(exact: Exact, run: Run) -> tuple[Run, Limit]:
         run.advance(t)
     limit = close(run.net, run.state)
     if limit is None:
-        raise Refused("The limit is not proved at a rounded time.", float(arb(t)))
+        raise Refused("Convergence was proved at an earlier time, but not at the rounded time.", float(arb(t)))
     return run, limit
 
 

@@ -1,4 +1,4 @@
-"""From the start to a time, or until the rest of time is settled: steps, signs, windows."""
+"""A flow from its start to a given time, or until `limit` proves what follows: steps, signs, windows, all proved."""
 
 from __future__ import annotations
 

@@ -11,11 +11,9 @@ File = Annotated[Path | None, typer.Argument(metavar="FILE", help="An experiment
 Check = Annotated[bool, typer.Option("--check", help="Verify a certificate with the independent checker.")]
 Until = Annotated[str | None, typer.Option("--t1", metavar="T", help="Prove events and outputs up to this time.")]
 Digits = Annotated[int, typer.Option("--digits", help="Working digits to begin with.")]
-Below = Annotated[bool, typer.Option("--every-scale-below", help="For every scale up to the experiment's.")]
+Below = Annotated[bool, typer.Option("--every-scale-below", help="Prove it for every scale up to the experiment's.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="CERT", help="Where to write the certificate.")]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key; may be repeated.")
-]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key (repeatable).")]
 Json = Annotated[bool, typer.Option("--json", help="Print the certificate, or the verdict, as JSON.")]
 
 

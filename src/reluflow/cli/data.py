@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 Source = Annotated[str, typer.Argument(metavar="DATA", help="A generator's name, a .csv, .npz or .toml file.")]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An argument (repeatable).")]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An argument of the generator (repeatable).")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]
 To = Annotated[Path | None, typer.Option("--to", metavar="DIR", help="Target folder (default $RELUFLOW_DATA/mnist).")]
 

@@ -13,7 +13,12 @@ File = Annotated[
 ]
 Port = Annotated[int, typer.Option("--port", metavar="N", help="The port; 0 takes a free one.")]
 Host = Annotated[
-    str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on; beyond loopback, others can use it.")
+    str,
+    typer.Option(
+        "--host",
+        metavar="ADDRESS",
+        help="Address to listen on; with any but loopback, other machines can use the page.",
+    ),
 ]
 Export = Annotated[
     Path | None,

@@ -29,15 +29,17 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key, as in space.n=3 (repeatable)."),
 ]
-Seconds = Annotated[float | None, typer.Option("--seconds", metavar="S", help="Time of each core (default 60).")]
-Runs = Annotated[int | None, typer.Option("--runs", metavar="N", help="So many runs instead of --seconds.")]
+Seconds = Annotated[float | None, typer.Option("--seconds", metavar="S", help="Search time on each core (default 60).")]
+Runs = Annotated[int | None, typer.Option("--runs", metavar="N", help="Stop after N runs instead.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed of the search (default 0).")]
 Workers = Annotated[int | None, typer.Option("--workers", metavar="N", help="Processes (default 1).")]
 Scheduler = Annotated[str | None, typer.Option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler.")]
 Strategy = Annotated[str | None, typer.Option("--search", metavar="NAME", help="cma (default) or random.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="PATH", help="A .toml or .py file, or a folder for all of it with a picture."),
+    typer.Option(
+        "--out", metavar="PATH", help="Write the finding: a .toml or .py file, or a folder for both and a picture."
+    ),
 ]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="PNG", help="Draw the run and the search.")]
 Store = Annotated[Path | None, typer.Option("--store", metavar="FILE", help="Write every run to this file.")]
@@ -52,8 +54,9 @@ def register(app: typer.Typer) -> None:
     app.command(
         "falsify",
         help="Search for a small run that meets the hypotheses of a claim and violates it.\n\n"
-        "What is found is judged again at a finer tolerance in the other regime, on neighbours and by an independent "
-        "solver, then made small. Ctrl-C keeps the best so far; `--store` and `--resume` continue a search.\n\n"
+        "A violation is tested again at a smaller tolerance in the other regime, on nearby problems and by an "
+        "independent solver, then reduced to fewer neurons and data. Ctrl-C keeps the best so far; `--store` and "
+        "`--resume` continue a search.\n\n"
         "[bold]Example[/bold]\n\n"
         '    reluflow falsify min2024.dwell --form printed --claim "stay" --out dwell.toml\n\n'
         "    reluflow falsify conjectures.py:minimum_norm --space line --set space.n=3 --set space.width=6\n\n"

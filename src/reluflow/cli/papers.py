@@ -10,7 +10,7 @@ import typer
 TEMPLATE = Path(__file__).parent / "pack"
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="PAPER...", help="Papers; omit for all.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the paper: one word, as in smith2025.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The paper's name: one word, as in smith2025.")]
 Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Authors, title and place, on one line.")]
 To = Annotated[Path | None, typer.Option("--to", metavar="DIR", help="The new folder (default: NAME).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program to read.")]

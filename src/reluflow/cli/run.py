@@ -21,11 +21,12 @@ Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="PNG", help="Draw the run: loss, neurons, directions, function.")
 ]
 Confirm = Annotated[
-    bool, typer.Option("--confirm", help="Solve again with rtol/100 in the other regime and compare; 1 if they differ.")
+    bool,
+    typer.Option(
+        "--confirm", help="Solve again with rtol/100 in the other regime and compare (exit code 1: they differ)."
+    ),
 ]
-Resume = Annotated[
-    Path | None, typer.Option("--resume", metavar="RUN", help="Go on with a saved run that was stopped.")
-]
+Resume = Annotated[Path | None, typer.Option("--resume", metavar="RUN", help="Continue a saved run that was stopped.")]
 Template = Annotated[bool, typer.Option("--template", help="Print a commented experiment with every default.")]
 
 
@@ -37,7 +38,7 @@ def register(app: typer.Typer) -> None:
         "    reluflow run --template > my.toml\n\n"
         "    reluflow run my.toml --set init.log_scale=-40 --set init.seed=3 --out runs/small --plot small.png\n\n"
         "    reluflow run --verify runs/small\n\n"
-        "A long run is written every ten minutes to a folder beside DIR that ends in .part. After a crash it goes on "
+        "A long run is written every ten minutes to a folder beside DIR that ends in .part. After a crash, continue it "
         "with\n\n"
         "    reluflow run --resume runs/small.4711.part --out runs/small",
         no_args_is_help=True,

@@ -5,15 +5,15 @@ While the data are fitted, decay moves the weights along the networks with the s
     theta' = J' nu - theta,   K nu = 2 y,   K = J J'          (first layer alone: K nu = y)
 
 which is minus the projection of theta on ker J, since J theta = 2 f. Every neuron obeys the equations of the flow with
-the drive nu and decay 1: q' = b (D - h q), b' = h (1 - b^2), c' = b h - 1, D = sum_i m_i nu_i x_i. Outputs that stray
-from y by an error come back like e^{-2 tau}. On an activation boundary the neuron is held there first, with the drive
-nu_s that this gives; its normal velocities with the bit off and on under nu_s decide, as in the flow, whether it
-crosses or slides. nu jumps at events, so that all held neurons are looked at again. Where J has dependent rows, nu is
-not unique but theta' is: least squares, by singular values.
+the drive nu and decay 1: q' = b (D - h q), b' = h (1 - b^2), c' = b h - 1, D = sum_i m_i nu_i x_i. An error of the
+outputs decays like e^{-2 tau}. A neuron that meets an activation boundary is first taken to slide on it, which gives a
+drive nu_s; its normal velocities under nu_s with the bit off and on decide, as in the flow, whether it crosses or
+slides. nu jumps at events, after which all held neurons are tested again. Where J has dependent rows, nu is not unique
+but theta' is: least squares, by singular values.
 
-A network that rests without fitting (residual g* != 0 on some data, all pulls 0) keeps its outputs instead of the
-labels. A neuron that meets the boundary of such a datum is held there if s g*_i < 0; if s g*_i > 0 it leaves at once,
-which the flow without decay follows to its next rest: in tau an instantaneous jump of the loss.
+A network that has converged without fitting (residual g* != 0 on some data, all pulls 0) keeps its outputs instead of
+the labels. A neuron that meets the boundary of such a datum is held there if s g*_i < 0. If s g*_i > 0 it leaves at
+once; the flow without decay is then solved until it converges, and in tau the loss jumps.
 
 Steps are of order 8 (scipy's DOP853). Their dense output is a polynomial of degree 7, so that a crossing, or a change
 of sign of b, is excluded by the coefficients in Bernstein form and located on it otherwise; releases, which are no

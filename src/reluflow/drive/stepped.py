@@ -2,22 +2,22 @@ r"""Gradient flow on many data: adaptive steps with bits read off the signs, no 
 
     q' = b (D - h q),   b' = h (1 - b^2),   c' = b h,      D_j = sum_i s'(<q_j, x_i>) g_i x_i,   h = <D, q>
 
-`Flow(events="exact")` locates every crossing and keeps the n x n Gram matrix, which thousands of data do not allow
-(MNIST 0/1 has 12,665 rows and 50 neurons cross most of them). Here a step is six matrix products each way, of the
-pair of orders 5 and 4 of Cash and Karp (1990), and a bit is the sign of <q_j, x_i> at each stage, read once.
+`rf.Flow` locates every crossing and keeps the n x n Gram matrix, which is too much for thousands of data (MNIST 0/1 has
+12,665 rows, and 50 neurons cross most of their boundaries). Here a step is the pair of orders 5 and 4 of Cash and Karp
+(1990): six stages, each with one product by X and one by its transpose. A bit is the sign of <q_j, x_i> at each stage.
 
 **What the error estimate controls.** Where datum i crosses inside a step, at the fraction theta of it, the velocity of
-q_j jumps by J = b_j g_i x_i (those of b and c do not: <q_j, x_i> = 0 there), and a step of length h errs by
+q_j jumps by J = b_j g_i x_i (those of b and c do not: <q_j, x_i> = 0 there), and a step of length h has the error
 h J E(theta), E(theta) = sum of the weights of the stages after theta - (1 - theta). |E| is at most KICK = 0.2021 and E
-has mean 0 over theta, while the difference of the two orders sees only 0.004 to 0.02 of h J: by itself it would miss
+has mean 0 over theta, while the difference of the two orders is only 0.004 to 0.02 of h J: by itself it would miss
 crossings. So the estimate of neuron j is the root of the sum of squares of that difference and of KICK h |J| for every
-bit that is not the same at all stages and at the end of the step: the worst case for one crossing, and what
-independent crossings add up to for many. A step is kept when the estimate is below `rtol` for every neuron.
+bit that is not the same at all stages and at the end of the step: the worst case for one crossing, and the expected
+size of the sum of many independent ones. A step is accepted when the estimate is below `rtol` for every neuron.
 
-**Sliding** is chatter: the neuron crosses back and forth, each step being so short (about 5 rtol / |J|) that it strays
-by little more than the tolerance. That is dear at small `rtol`, and harmless where one datum in thousands is slid on.
-No bit is ever fractional, no event is listed (`Limits(events=...)` does not apply), and a solution that is not unique
-takes the side its rounding takes.
+**Sliding** is not computed as such: the neuron crosses the boundary back and forth, in steps so short (about
+5 rtol / |J|) that its distance from it stays near the tolerance. This needs many steps at small `rtol`, and does not
+matter where a neuron slides on one datum in thousands. No bit is ever fractional, no event is listed
+(`Limits(events=...)` does not apply), and where the solution is not unique, rounding decides which one is computed.
 """
 
 from __future__ import annotations

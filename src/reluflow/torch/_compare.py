@@ -191,7 +191,8 @@ def departure(
         raise ValueError("`compare` needs at least one step of training after the start, got none: train first.")
     if any("weight decay" in note for note in notes):
         raise ValueError(
-            "`compare` needs a plain SGD where there is weight decay, got another optimiser: train without it."
+            "`compare` needs a plain SGD where there is weight decay, got another optimiser: train without "
+            "weight decay."
         )
     problem = sol.problem
     method: Method = Flow(rtol)
