@@ -63,7 +63,7 @@ NOTES = {
     "norm_max": "longest row",
     "norm_min": "shortest row",
     "norms": "length of each row",
-    "outputs": "number of outputs; left out, what the labels ask for",
+    "outputs": "number of outputs; by default that of the labels",
     "pair": "two digits, or two lists of digits: +1 against -1",
     "parity": "even digits +1, odd ones -1",
     "path": "a file, relative to this file's folder",

@@ -94,7 +94,7 @@ def array(path: Path, entry: dict) -> None:
     rest = "/".join("0" for _ in shape[1:])
     for k in range(count):
         chunk = path / "c" / str(k) / rest
-        if chunk.is_file():  # a missing chunk stands for zeros; the checksum tells whether it should
+        if chunk.is_file():  # zarr reads a missing chunk as zeros; the checksum shows whether that is right
             _must((unpacked(chunk) if packed else chunk.stat().st_size) == each, "a damaged chunk")
 
 

@@ -30,7 +30,7 @@ UNIT = arb(0.5, 0.5)  # [0, 1]
 
 
 class Wrong(ArithmeticError):
-    """The certificate does not prove what it says."""
+    """The certificate does not prove its statement."""
 
 
 def demand(true, sentence: str) -> None:

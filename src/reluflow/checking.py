@@ -64,7 +64,7 @@ class Check:
 class Summary(Report):
     """All checks of a paper judged on one subject: `reports`, and `left_out` with the reason for each.
 
-    `claims` are those of the reports whose hypotheses are met, so that `ok`, `violated` and `counts()` speak of them.
+    `claims` are those of the reports whose hypotheses are met, so that `ok`, `violated` and `counts()` are about them.
     An assumption of the paper that the subject does not satisfy (`assumption1` and the like) contradicts nothing: it
     counts as a check that does not apply.
     """
@@ -154,7 +154,7 @@ def check(name: str | Callable, subject=None, *, form: str | None = None, **opti
     known = inspect.signature(module.check).parameters
     for option in options:
         if option not in known:
-            raise TypeError(f"`{name}` takes no option `{option}`: it knows {', '.join(known) or 'none'}.")
+            raise TypeError(f"`{name}` takes no option `{option}`: its options are {', '.join(known) or 'none'}.")
     if "form" in known:
         options["form"] = form or forms[0]
     arguments = () if module.needs == "nothing" else (_reduce(name, module.needs, subject),)

@@ -178,7 +178,7 @@ class Report:
         }
 
     def conclusion(self) -> str:
-        """What the report comes to, in a sentence."""
+        """The verdict of the report as a sentence."""
         if not self.consistent:
             return "The record of the run contradicts itself, so that nothing above is evidence."
         count = len(self.claims)

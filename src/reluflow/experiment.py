@@ -254,7 +254,7 @@ class Experiment:
         return _schema.build(table, filled, **more)
 
     def _outputs(self) -> int:
-        """The number of outputs that the data ask for: of their labels, or of their classes for the softmax loss."""
+        """The number of outputs that fits the data: that of their labels, or of their classes for the softmax loss."""
         from reluflow.data.core import class_count
 
         if self._tables["problem"].get("loss") != "softmax" or self.data.outputs > 1:

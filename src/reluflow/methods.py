@@ -118,7 +118,7 @@ class Descent:
             object.__setattr__(self, "fast_forward", bool(self.fast_forward))
 
     def iteration(self, t: float | np.ndarray) -> np.ndarray:
-        """The last iteration at or before time t, rounding of t / step forgiven."""
+        """The last iteration at or before time t, up to rounding of t / step."""
         ratio = np.asarray(t, float) / self.step
         near = np.rint(ratio)
         return np.where(np.abs(ratio - near) <= 1e-12 * np.maximum(1.0, near), near, np.floor(ratio))

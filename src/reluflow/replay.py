@@ -43,7 +43,7 @@ class Replay:
         return getattr(self._driver, "units", None)
 
     def known(self, clock: np.ndarray) -> None:
-        """Raises where the run knows nothing; a computed run knows every instant of its span."""
+        """Raises where there is no state; a computed run has one at every instant of its span."""
 
     def at(self, clock: np.ndarray) -> States:
         """States at clock values, in their order."""
@@ -55,7 +55,7 @@ class Replay:
         before = np.searchsorted(marks.clock, wanted, side="right") - 1
         stored = (wanted == marks.clock[before]) | (before == len(marks.clock) - 1)
         y[order[stored]], code[order[stored]] = marks.y[before[stored]], marks.code[before[stored]]
-        # States that cannot be gone on from are reached from the last one before them that can.
+        # States that no run can continue from are reached from the last one before them.
         way_on = np.flatnonzero(self.resume != 0.0)
         base = way_on[np.searchsorted(way_on, before, side="right") - 1]
         with self._lock:

@@ -63,7 +63,7 @@ def solve(
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
     with loop.stops() as stop:
         with _progress.shown(progress, _progress.of_run) as tell:
-            # The explorer's limits are not records: reading them asks whether the run is still wanted.
+            # The explorer's limits are not records: reading them checks whether the page still needs the run.
             bounds = asdict(limits) if isinstance(limits, Limits) else {"steps": limits.steps, "events": limits.events}
             kept = {key: value for key, value in asdict(save).items() if key != "to"}
             call = {"t1": t1, "log_t1": log_t1, "save": kept, "limits": bounds}

@@ -619,7 +619,7 @@ def _read_1(path: Path, attributes: dict) -> Solution:
         events = Events(t, log_t, neuron, datum, code, unique)
         known = {f.name: f.type for f in fields(Stats)}
         stats = Stats(**{k: _number(v, known[k]) for k, v in attributes["stats"].items() if k in known})
-        with np.errstate(over="ignore", invalid="ignore"):  # weights of 1e300 are for the solution to speak of
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow of weights of 1e300 is reported by the solution
             sol = _solution(problem, method, Outcome[attributes["outcome"]], stats, events, arrays)
         if attributes["experiment"] is not None:
             sol.experiment = Experiment.from_dict(attributes["experiment"], folder=attributes.get("folder"))

@@ -237,5 +237,5 @@ def test_jax_never_draws():
 @pytest.mark.parametrize("device", [7, "tpu:9", ["cpu"]])
 def test_a_device_that_is_none_is_refused_in_a_sentence(device):
     text = '`device` must be "cpu", "gpu", "gpu:1" or None, got '
-    with pytest.raises(ValueError, match=re.escape(f"{text}{device!r}: JAX sees ")):
+    with pytest.raises(ValueError, match=re.escape(f"{text}{device!r}: JAX found ")):
         solve_many(problems(1), rf.Descent(0.02), t1=0.1, device=device)

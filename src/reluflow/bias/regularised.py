@@ -62,7 +62,7 @@ class Penalty:
 
 @dataclass(eq=False)
 class Programme:
-    """The cone programme with a loss in place of "f fits", with the face of `_programme.Cone`."""
+    """The cone programme with a loss in place of "f fits", with the methods of `_programme.Cone`."""
 
     cone: Cone
     penalty: Penalty
@@ -219,7 +219,7 @@ class Regularised:
 def programme_of(data: Data, slope: float, penalty: Penalty) -> tuple[Programme, np.ndarray, np.ndarray]:
     """(programme, kept rows, basis of their span): rows of zeros have output 0 and are left out."""
     if penalty.loss not in KNOWN:
-        raise ValueError(f"The regularised optimum knows the losses {', '.join(KNOWN)}, got {penalty.loss}.")
+        raise ValueError(f"The regularised optimum is for the losses {', '.join(KNOWN)}, got {penalty.loss}.")
     kept = np.flatnonzero(np.any(data.x != 0, axis=1))
     basis = span(data.x[kept])
     return Programme(Cone(data.x[kept] @ basis.T, np.array(data.y[kept]), slope, False), penalty), kept, basis

@@ -1,4 +1,4 @@
-r"""What one neuron sees, in fractions: its activation pattern and the linear forms of g that decide its events.
+r"""One neuron in fractions: its activation pattern and the linear forms of g that decide its events.
 
 A row is on, off, slid (u = 0, the bit between 0 and 1 keeps it there) or at rest (u = 0, bit 0, no force across it).
 With P the projection off the slid rows S,

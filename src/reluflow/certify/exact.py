@@ -118,7 +118,7 @@ class Exact:
 
 
 def _covered(problem) -> None:
-    """Refuses what the theorems do not speak of."""
+    """Refuses problems that the theorems do not cover."""
     init = problem.init
     log_w, log_a = init.log_scales
     for bad, why in (

@@ -291,7 +291,7 @@ class Block:
 
 
 def components(cells, n: int) -> list[set[int]]:
-    """Rows that neurons link, in the order of the first neuron that sees them."""
+    """Rows that neurons link, in the order of the first neuron active on them."""
     groups: list[set[int]] = []
     for c in cells:
         if c.on:

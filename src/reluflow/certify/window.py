@@ -114,7 +114,7 @@ class Box:
 
 
 def _seen(c: Cell, i: int):
-    """The vector by which a neuron sees row i: 0 unless it is on."""
+    """The vector with which row i acts on a neuron: 0 unless the row is on."""
     return c.xi[i] if i in c.on else [fmpq(0)] * len(c.x[i])
 
 

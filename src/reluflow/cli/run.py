@@ -157,7 +157,7 @@ def _go_on(path: Path, wanted: _Wanted) -> None:
 
 
 def _report(sol, out: Path, name: str, wanted: _Wanted) -> None:
-    """Prints and draws a run that is on disk; the exit code tells how it ended."""
+    """Prints and draws a run that is on disk; returns the exit code, by how it ended."""
     from reluflow.cli import _show
     from reluflow.outcome import Outcome
 
@@ -325,7 +325,7 @@ def _verify(path: Path, json_: bool) -> None:
         frames = new.replay.at(clock[clock <= new.end.clock[0]])
         new = rf.Solution(dataclasses.replace(new.recording, frames=frames), new.replay)
     then, now = read_attributes(path)["versions"], versions()
-    known = [k for k in {**then, **now} if k != "commit"]  # the source says more
+    known = [k for k in {**then, **now} if k != "commit"]  # the source is more precise
     changed = [f"{k} {then.get(k)} → {now.get(k)}" for k in known if then.get(k) != now.get(k)]
     rows = compare(old, new)
     same = all(r["same"] for r in rows)

@@ -41,7 +41,7 @@ class Plain:
 
 
 class Compiled:
-    """JAX: all steps between two looks are one call."""
+    """JAX: all steps between two records are one call."""
 
     def __init__(self, weights, x: np.ndarray, y: np.ndarray, step: float, dtype: str, device: str):
         from reluflow.many._runner import pick
@@ -60,7 +60,7 @@ class Compiled:
 
         with float64():
             self.w = _compiled()[0](self.w, self.x, self.y, self.step, np.int64(count))
-        return True  # `look` sees what overflowed
+        return True  # `look` finds what overflowed
 
     def look(self) -> tuple[float, list[float]]:
         from reluflow.many._step import float64

@@ -4,8 +4,8 @@ r"""Gradient descent: the driver that runs `engine.descent` in bursts and keeps 
     D_j = sum_i s'(<w_j, x_i>) g_i x_i,   g_i = -dL/df_i
 
 Iteration k is the state at t = k step. The clock of a run is k itself; a time between two iterations shows the earlier.
-Full batches are fast-forwarded by `engine.fast_forward`, whose path does not depend on what is saved; a state written
-inside a leap or jump cannot be gone on from, and replays start at the last one before it that can.
+Full batches are fast-forwarded by `engine.fast_forward`, whose path does not depend on what is saved; a run cannot
+continue from a state inside a leap or jump, and a replay starts at the last state before it.
 
 Mini-batches: `rng = numpy.random.default_rng([seed, 2])`; every epoch draws `order = rng.permuted(numpy.arange(n))` and
 goes through it `batch` rows at a time, the last batch being what is left. A batch's loss is its own mean (or sum). The
@@ -195,7 +195,7 @@ class Machine:
         return status
 
     def __reduce__(self) -> tuple:
-        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        # A copy is at t = 0: a checkpoint is restored before a state is read from it.
         return type(self), self.made_of
 
     # A run ----------------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class Machine:
         return Costs(steps, 0, self.done().work, np.nan, regimes, int(run.n_bits + run.n_signs))
 
     def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
-        """From which checkpoints there is a way on: those inside a leap are gone on from by what led up to them."""
+        """Which checkpoints a run can continue from: not those inside a leap."""
         return {"checkpoints/way": resume}
 
     def _write(self, tape: Tape, ended: bool = False) -> None:

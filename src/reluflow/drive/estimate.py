@@ -1,4 +1,4 @@
-"""What an exact flow will take, roughly, told before it starts where that is much."""
+"""A rough estimate of the time and memory of an exact flow, shown before the start of a long one."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class Machine:
             self.run.regime = layout.WINDOWS if regime == "windows" else layout.COUPLED
 
     def __reduce__(self) -> tuple:
-        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        # A copy is at t = 0: a checkpoint is restored before a state is read from it.
         return type(self), self.made_of
 
     @property
@@ -355,7 +355,7 @@ class Machine:
 
     @property
     def _resume(self) -> float:
-        """The length of the next step, with a sign that tells the regime: negative for stretches."""
+        """The length of the next step, with the regime as its sign: negative for stretches."""
         return self.run.step if self.run.regime == layout.COUPLED else -self.run.step
 
     def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:

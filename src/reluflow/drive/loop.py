@@ -47,7 +47,7 @@ class Done(NamedTuple):
 
 
 class Driver(Protocol):
-    """One method on one problem: what the loop, a Replay and the store ask of it."""
+    """One method on one problem: the interface that the loop, a Replay and the store use."""
 
     m: int  # neurons
     r: int  # coordinates of a neuron
@@ -121,7 +121,7 @@ class Extra(NamedTuple):
     """What a run may be given beside its end."""
 
     start: Start | None = None  # not t = 0: what was before is not recorded again
-    keep: Callable[[Run], None] | None = None  # told every KEEP_SECONDS what there is
+    keep: Callable[[Run], None] | None = None  # called every KEEP_SECONDS with the run so far
 
 
 NOTHING = Extra()
@@ -175,7 +175,7 @@ def run(
         budget = driver.first
         outcome = driver.begin(tape if extra.start is None else Tape(8), save, limits)
         if extra.start is not None:
-            # `restore` may wait until a state is wanted; who goes on from one wants it now.
+            # `restore` may be lazy, but a run that continues needs its state now.
             getattr(driver, "take_up", driver.restore)(*extra.start)
             outcome = None
         while outcome is None:

@@ -137,7 +137,7 @@ class Machine:
         self.log: list[tuple[float, int, int, int, float]] = []
 
     def __reduce__(self) -> tuple:
-        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        # A copy is at t = 0: a checkpoint is restored before a state is read from it.
         return type(self), self.made_of
 
     # The field --------------------------------------------------------------------------------------------------------
@@ -459,7 +459,7 @@ class Machine:
         return [Event(at, j, k, True)]
 
     def _rests(self, now: Motion) -> bool:
-        """Whether no neuron moves by more than rtol / 100 in a unit of tau, or is gone and shrinks."""
+        """Whether no neuron moves by more than rtol / 100 in a unit of tau, or is negligible and shrinks."""
         dq, db, dc, _ = parts(now.rate, self.m)
         _, _, c, _ = parts(self.y, self.m)
         small = 1e-2 * self.method.rtol

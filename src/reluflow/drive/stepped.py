@@ -61,7 +61,7 @@ class End(NamedTuple):
 
 
 class Machine:
-    """What `flow.Machine` is to the exact flow: the state, its step, and states looked at or replayed."""
+    """The counterpart of `exact.Machine`: the state, its step, and states read or replayed."""
 
     def __init__(self, problem: Problem, rtol: float, end: float):
         self.made_of = (problem, rtol, end)
@@ -82,7 +82,7 @@ class Machine:
         self.h = float(min(end, 0.1 * rtol**0.2 / speed) if speed > 0 else min(end, 1.0))
 
     def __reduce__(self) -> tuple:
-        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
+        # A copy is at t = 0: a checkpoint is restored before a state is read from it.
         return type(self), self.made_of
 
     # The field --------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def pick(device):
     except (AttributeError, RuntimeError, IndexError, ValueError):
         there = ", ".join(str(d) for d in jax.devices())
         raise ValueError(
-            f'`device` must be "cpu", "gpu", "gpu:1" or None, got {device!r}: JAX sees {there} here.'
+            f'`device` must be "cpu", "gpu", "gpu:1" or None, got {device!r}: JAX found {there} here.'
         ) from None
 
 
@@ -73,7 +73,7 @@ class Runner:
         return import_jax().device_put(np.ascontiguousarray(value, dtype), self.device)
 
     def advance(self, to, told: Callable[[np.ndarray], None] | None = None):
-        """Takes run r to iteration `to[r]`; `told` hears where all are, about twice a second."""
+        """Takes run r to iteration `to[r]`; `told` is called with the iterations of all, about twice a second."""
         jax = import_jax()
         to = np.broadcast_to(to, self.runs)
         with float64():

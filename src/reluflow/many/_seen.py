@@ -1,4 +1,4 @@
-"""What states alone tell: bits from the signs of <q_j, x_i>, and events from one recorded state to the next.
+"""Bits and events from recorded states alone: the signs of <q_j, x_i>, and their changes from one state to the next.
 
 A change is dated by the first record that shows it; what came and went between two records was not seen. The first bits
 and these events give the bits of every record.
@@ -43,7 +43,7 @@ def _events(machine: Machine, clock, y, code) -> np.ndarray:
     b = machine.split(y)[1]
     sign = np.sign(b) if b.ndim == 2 else np.zeros((len(y), m))  # with several outputs a_j has no sign
     live = machine.task.live.astype(bool)
-    # With mini-batches bits are nobody's state, as in `rf.solve`.
+    # With mini-batches bits are not part of the state, as in `rf.solve`.
     still = np.all((bits == 0.0) | ~live, axis=2) & machine.full
     rows = [np.array([[clock[0], j, -1, EV_DEAD, 1.0] for j in np.flatnonzero(still[0])]).reshape(-1, 5)]
     for k in range(1, len(clock)):

@@ -1,9 +1,9 @@
-r"""A run seen through its weights alone: bits are the signs of <w_j, x_i>, not what the log of events says.
+r"""A run read from its weights alone: bits are the signs of <w_j, x_i>, not those of the log of events.
 
     m_ji = 1 where cos(w_j, x_i) > tol,  the slope where cos(w_j, x_i) < -tol,  the run's own bit in between
 
-Between -tol and tol no sign can be told: `tol` is the accuracy of a direction, 100 rtol for a flow and rounding for
-descent. There the neuron is on the surface, where it slides or is crossing, and the run's bit is the only one there is.
+Between -tol and tol the sign is not determined: `tol` is the accuracy of a direction, 100 rtol for a flow and rounding
+for descent. There the neuron is on the surface, where it slides or is crossing, and only the run's own bit is known.
 Outputs, loss and gradient directions follow from these bits, so that a run whose log and weights disagree shows it.
 """
 

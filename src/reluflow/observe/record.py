@@ -66,7 +66,7 @@ def _log(sol) -> Claim:
             done += 1
         cos = seen.cosines_of(slice(k, k + 1))[0]
         clear = np.abs(cos) > seen.tol
-        # Where no sign tells, the state's own bit must be what the log says, but at the very moment of an event.
+        # Where the sign is not determined, the state's own bit must be that of the log, except at an event.
         resting = ~clear & ~slid & (log_t > last + 2 * NEAR)
         apart = clear & np.where(slid, np.abs(cos) > 1e3 * seen.tol, (cos > 0) != on)
         if np.any(resting):
@@ -79,7 +79,7 @@ def _log(sol) -> Claim:
 
 
 def _outputs(sol) -> Claim:
-    """|f recorded - f by weights| over sum_j |a_j||w_j||x_i|; a bit that no sign tells moves it by `tol` at most."""
+    """|f recorded - f by weights| over sum_j |a_j||w_j||x_i|; an undetermined bit changes it by `tol` at most."""
     seen = _frames(sol)
     log_size = np.logaddexp.reduce(2 * seen.log_scale + log_abs(seen.size_a) + log_abs(seen.norm), axis=1)
     size = np.exp(log_size)[:, None] * np.linalg.norm(sol.problem.data.x, axis=1)

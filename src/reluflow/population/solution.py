@@ -1,7 +1,7 @@
 """What comes back from a run on the population: frames, any moment by going on from a frame, order parameters.
 
 Logarithms are authoritative: `log_t`, `log_loss`, `log_norm`; `t` and `loss` are their exponentials. Directions are
-unit vectors, but neurons that point the same way may differ by e^-500: `log_gap` knows it, differences of `w` do not.
+unit vectors, but neurons that point the same way may differ by e^-500: `log_gap` has that, differences of `w` do not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reluflow.population.state import Coordinates, State
 
 @dataclass(frozen=True)
 class Stats:
-    """What a run cost, and what it knows of its own error."""
+    """What a run cost, and its estimate of its own error."""
 
     steps: int
     fields: int

@@ -1,4 +1,4 @@
-"""Families of data. Each maps u, with independent standard normal entries, to (x, y), and tells its own members.
+"""Families of data. Each maps u, with independent standard normal entries, to (x, y), and can test membership.
 
 `width(n)` is how many entries of u it takes, `make(u, n)` the data, `holds(x, y)` whether given data belong to it.
 """

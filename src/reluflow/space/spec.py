@@ -59,7 +59,7 @@ class Spec:
         log_scale_a = 0.0 if t.init == "fixed_output" else None
         assert self.w is not None
         init = Params(self.w, self.a, log_scale=self.log_scale, log_scale_a=log_scale_a)
-        # Kou et al. use the derivative 1 at 0, which only descent can tell.
+        # Kou et al. use the derivative 1 at 0, which makes a difference for descent only.
         at_zero = {"at_zero": 1.0} if t.train == "first" else {}
         activation = LeakyReLU(t.slope, **at_zero) if t.slope or at_zero else ReLU()
         return Problem(self.data(), init, loss=t.loss, reduction=t.reduction, activation=activation, train=t.train)

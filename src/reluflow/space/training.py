@@ -88,7 +88,7 @@ class Training:
         )
 
     def scale(self, v: float, problem) -> float:
-        """log of the scale from one normal number; `problem(log_scale)` is asked where a paper decides."""
+        """log of the scale from one normal number; `problem(log_scale)` is used where a paper sets the scale."""
         if isinstance(self.log_scale, float):
             return self.log_scale
         if isinstance(self.log_scale, tuple):
