@@ -63,5 +63,5 @@ def test_a_margin_of_labels_that_are_no_classes_and_a_fit_of_classes_are_refused
     with pytest.raises(ValueError, match="A margin needs classes"):
         rf.bias.max_margin(data)
     p = rf.Problem(rf.data.blobs(6), rf.init.balanced(3, 2, outputs=3), loss="softmax")
-    with pytest.raises(ValueError, match=r"not fitted: use `rf.bias.max_margin`"):
+    with pytest.raises(ValueError, match=r"does not fit labels exactly: use `rf.bias.max_margin`"):
         rf.bias.min_norm(p)

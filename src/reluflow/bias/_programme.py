@@ -26,6 +26,19 @@ class NoSolution(Exception):
     """The cone programme has no solution, or the solver found none; the text is the solver's status."""
 
 
+def solved(P, q, A, b, cones):
+    """The minimum of <x, P x>/2 + <q, x> with b - A x in the product of `cones`, by Clarabel on one thread."""
+    import clarabel
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.max_threads = False, 1
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    found = clarabel.DefaultSolver(P, q, A, b, cones, settings).solve()
+    if str(found.status) not in ("Solved", "AlmostSolved", "InsufficientProgress"):
+        raise NoSolution(str(found.status))
+    return found
+
+
 @dataclass(eq=False)
 class Cone:
     """Data in the coordinates of their span, with what "fits" means.
@@ -82,13 +95,7 @@ class Cone:
         cones += [clarabel.NonnegativeConeT(n * blocks)] if inside else []
         cones += [clarabel.SecondOrderConeT(len(self.back) + 1) for _ in range(blocks)]
         q = np.tile(np.eye(1, wide)[0] * 2.0, blocks)
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-        settings.max_threads = 1
-        found = clarabel.DefaultSolver(sparse.csc_matrix((A.shape[1],) * 2), q, A, limit, cones, settings).solve()
-        if str(found.status) not in ("Solved", "AlmostSolved", "InsufficientProgress"):
-            raise NoSolution(str(found.status))
+        found = solved(sparse.csc_matrix((A.shape[1],) * 2), q, A, limit, cones)
         c = np.array(found.x).reshape(blocks, wide)[:, 1:]
         z = np.array(found.z[:n])
         return c @ self.back.T, 0.5 * (self.y * z if self.margin else -z)
@@ -123,7 +130,6 @@ class Found:
     sigma: np.ndarray
     nu: np.ndarray
     worst: float
-    rounds: int
     finished: bool
 
 
@@ -142,7 +148,7 @@ def solve(cone: Cone, bits: np.ndarray, start: np.ndarray | None = None) -> Foun
         over = [(float(reach[i, side]), (int(i), 1 - 2 * side)) for i, side in np.argwhere(reach > 1.0 + DONE)]
         new = [b for _, b in sorted(over, reverse=True) if b not in chosen][:AT_ONCE]
         if not new or rounds == 60:
-            return Found(v, own, sigma, nu, worst, rounds, not new)
+            return Found(v, own, sigma, nu, worst, not new)
         size = np.linalg.norm(v, axis=1)
         keep = {b for b, s in zip(blocks, size) if s > 1e-9 * np.sum(size)} if len(blocks) > 400 else chosen
         chosen = set(keep) | set(new)
@@ -154,9 +160,8 @@ def search(cone: Cone, first: np.ndarray, starts: np.ndarray, seconds: float) ->
     end = monotonic() + seconds
     bits = np.unique(first @ cone.z.T > 0, axis=0)
     blocks = {(b.tobytes(), s): b for b in bits for s in (1, -1)}
-    rounds = 0
     while True:
-        rounds, began = rounds + 1, monotonic()
+        began = monotonic()
         own = np.array(list(blocks.values()))
         sigma = np.array([float(s) for _, s in blocks])
         v, nu = cone.value(own, sigma)
@@ -176,7 +181,7 @@ def search(cone: Cone, first: np.ndarray, starts: np.ndarray, seconds: float) ->
         # Whether there is time for another round: between linear and quadratic in the number of blocks.
         late = monotonic() + cost * (len(blocks) / len(own)) ** 1.5 > end
         if not fresh or late:
-            return Found(v, own, sigma, nu, worst, rounds, not fresh)
+            return Found(v, own, sigma, nu, worst, not fresh)
 
 
 def climb(cone: Cone, nu: np.ndarray, starts: np.ndarray, turns: int = 60) -> list[tuple[float, np.ndarray]]:

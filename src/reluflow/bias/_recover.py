@@ -11,6 +11,7 @@ import numpy as np
 
 from reluflow.bias._programme import Cone, Found
 from reluflow.bias.patterns import span
+from reluflow.init import Params
 
 NEGLIGIBLE = 1e-7  # share of sum |v| below which a block is numerical noise of the solver
 COLLINEAR = 1e-4  # radians
@@ -21,6 +22,14 @@ NOISE = 1e-8  # which for small v is a share of sum |v|
 def outputs(cone: Cone, v: np.ndarray, sigma: np.ndarray) -> np.ndarray:
     u = v @ cone.z.T
     return sigma @ np.where(u > 0, u, cone.slope * u)
+
+
+def params(v: np.ndarray, sigma: np.ndarray, basis: np.ndarray) -> Params:
+    """The network in the coordinates of the data; a single neuron of zeros for the zero network."""
+    size = np.sqrt(np.linalg.norm(v, axis=1))
+    if not len(v):
+        return Params(np.zeros((1, basis.shape[1])), np.zeros(1))
+    return Params((v / size[:, None]) @ basis, sigma * size)
 
 
 def merged(found: Found) -> tuple[np.ndarray, np.ndarray]:

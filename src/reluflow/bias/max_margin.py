@@ -21,8 +21,8 @@ import numpy as np
 from reluflow.bias import _recover
 from reluflow.bias._input import activation_of, as_data, cone_of, outputs, squared_norm
 from reluflow.bias._programme import NoSolution
-from reluflow.bias.min_norm import Bound, bounds_of, several_outputs, solve_cone
-from reluflow.bias.patterns import MOST, Patterns
+from reluflow.bias.min_norm import Bound, bounds_of, certified, several_outputs, solve_cone
+from reluflow.bias.patterns import MOST, Patterns, Search
 from reluflow.data.core import Data, class_count, one_hot
 from reluflow.init import Params
 from reluflow.losses import LOSSES
@@ -141,21 +141,20 @@ def max_margin(
 
     subject, data = data, as_data(data, "rf.bias.max_margin", several=True)
     slope = activation_of(subject, activation).slope
-    if several_outputs(subject) or data.classes is not None:
-        run = subject if isinstance(subject, Solution) else None
-        # Typed as what it is for one output, which callers read more from.
-        return cast(MaxMargin, _of_classes(subject, data, slope, run, patterns, most, samples, seconds, seed))
-    cone, kept, basis = cone_of(data, slope, margin=True)
     run = subject if isinstance(subject, Solution) else None
+    search = Search(patterns, most, samples, seconds, seed, run)
+    if several_outputs(subject) or data.classes is not None:
+        # Typed as what it is for one output, which callers read more from.
+        return cast(MaxMargin, _of_classes(subject, data, slope, search))
+    cone, kept, basis = cone_of(data, slope, margin=True)
     linear = linear_margin(data)
     if slope == 1.0 and linear is None:
         raise ValueError("A linear network (slope 1) cannot separate these data: use a slope below 1.")
-    pats, found = solve_cone(data, cone, kept, basis, run, patterns, most, samples, seconds, seed)
+    pats, found = solve_cone(data, cone, kept, basis, search)
     v, sigma = _recover.network(cone, found)
-    size = np.linalg.norm(v, axis=1)
-    value = 2.0 * float(np.sum(size))
+    value = 2.0 * float(np.sum(np.linalg.norm(v, axis=1)))
     bounds = bounds_of(cone, found, pats, value)
-    lower = max(b.value for k, b in bounds.items() if k.startswith("lower") and b.label.startswith("certified"))
+    lower = certified(bounds)
     nu = np.zeros(data.n)
     nu[kept] = found.nu
     residuals = {
@@ -163,14 +162,14 @@ def max_margin(
         "complementarity": abs(value - cone.worth(found.nu)) / value,
         "dual": max(0.0, found.worst - 1.0),
     }
-    params = Params((v / np.sqrt(size)[:, None]) @ basis, sigma * np.sqrt(size))
+    params = _recover.params(v, sigma, basis)
     path = None if run is None else along(run, params, value, log_t)
     return MaxMargin(
         data, params, 1.0 / value, 1.0 / lower, bounds, pats.exact, linear, nu, pats, slope, residuals, path
     )
 
 
-def _of_classes(subject, data: Data, slope: float, run, how, most, samples, seconds, seed) -> GroupNorm:
+def _of_classes(subject, data: Data, slope: float, search: Search) -> GroupNorm:
     from reluflow.bias.several import group_norm
 
     problem = getattr(subject, "problem", None) or (subject if isinstance(subject, Problem) else None)
@@ -181,7 +180,7 @@ def _of_classes(subject, data: Data, slope: float, run, how, most, samples, seco
     if not np.all((targets == 0) | (targets == 1)) or not np.all(targets.sum(axis=1) == 1):
         raise ValueError("A margin needs classes, got labels that are not one-hot: use `rf.bias.min_norm`.")
     try:
-        return group_norm(data, targets, slope, True, run, how, most, samples, seconds, seed)
+        return group_norm(data, targets, slope, True, search)
     except NoSolution as error:
         raise ValueError(f"No network separates {data!r} with the directions tried ({error}): drop rows.") from None
 

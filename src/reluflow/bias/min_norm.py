@@ -17,7 +17,7 @@ from reluflow._checks import number, one_of
 from reluflow.bias import _programme, _recover, _sandwich
 from reluflow.bias._input import activation_of, as_data, cone_of, directions_of, outputs
 from reluflow.bias._programme import Cone, Found, NoSolution
-from reluflow.bias.patterns import MOST, Patterns, patterns
+from reluflow.bias.patterns import MOST, Patterns, Search, patterns
 from reluflow.bias.regularised import Penalty, Regularised, regularised
 from reluflow.data.core import Data
 from reluflow.init import Params
@@ -167,28 +167,28 @@ def min_norm(
     """
     subject, data = data, as_data(data, "rf.bias.min_norm", several=decay is None)
     slope = activation_of(subject, activation).slope
+    search = Search(patterns, most, samples, seconds, seed, network)
     if several_outputs(subject):
-        return fitted_group_norm(subject, slope, network, patterns, most, samples, seconds, seed)
+        return fitted_group_norm(subject, slope, search)
     if decay is not None:
-        return regularised(data, slope, _penalty(subject, decay, loss, reduction), network, patterns, most, samples,
-                           seconds, seed)  # fmt: skip
+        return regularised(data, slope, _penalty(subject, decay, loss, reduction), search)
     cone, kept, basis = cone_of(data, slope, margin=False)
     if isinstance(patterns, str) and patterns == "auto" and slope == 0.0 and _orthogonal(cone):
         return _closed_form(data, cone, kept, basis)
-    pats, found = solve_cone(data, cone, kept, basis, network, patterns, most, samples, seconds, seed)
+    pats, found = solve_cone(data, cone, kept, basis, search)
     v, sigma = _recover.network(cone, found)
     value = 2.0 * float(np.sum(np.linalg.norm(v, axis=1)))
     nu = np.zeros(data.n)
     nu[kept] = found.nu
     bounds = bounds_of(cone, found, pats, value)
-    lower = max(b.value for k, b in bounds.items() if k.startswith("lower") and b.label.startswith("certified"))
+    lower = certified(bounds)
     residuals = {
         "interpolation": float(np.max(np.abs(_recover.outputs(cone, v, sigma) - cone.y))),
         "stationarity": _recover.stationarity(cone, v, sigma, found.nu),
         "complementarity": abs(value - cone.worth(found.nu)) / value,
         "dual": max(0.0, found.worst - 1.0),
     }
-    params = _params(v, sigma, basis)
+    params = _recover.params(v, sigma, basis)
     return MinNorm(data, params, value, lower, bounds, pats.exact, nu, pats, "cone programme", slope, residuals)
 
 
@@ -197,7 +197,7 @@ def several_outputs(subject) -> bool:
     return getattr(getattr(subject, "problem", subject), "outputs", 1) > 1
 
 
-def fitted_group_norm(subject, slope: float, network, how, most, samples, seconds, seed) -> GroupNorm:
+def fitted_group_norm(subject, slope: float, search: Search) -> GroupNorm:
     """Bounds on the least group norm that fits the labels, which must be numbers."""
     from reluflow.bias.several import group_norm
 
@@ -206,7 +206,7 @@ def fitted_group_norm(subject, slope: float, network, how, most, samples, second
         raise ValueError(f"The {problem.loss} loss does not fit labels exactly: use `rf.bias.max_margin`.")
     data = as_data(subject, "rf.bias.min_norm", several=True)
     try:
-        return group_norm(data, data.y, slope, False, network, how, most, samples, seconds, seed)
+        return group_norm(data, data.y, slope, False, search)
     except NoSolution as error:
         raise ValueError(
             f"No network fits {data!r} with the directions tried ({error}): drop rows that contradict each other, or "
@@ -232,21 +232,20 @@ def _penalty(subject, decay, loss, reduction) -> Penalty:
     return Penalty(loss, 1.0 / len(y) if reduction == "mean" else 1.0, decay)
 
 
-def solve_cone(data, cone, kept, basis, network, how, most, samples, seconds, seed) -> tuple[Patterns, Found]:
+def solve_cone(data: Data, cone: Cone, kept, basis, search: Search) -> tuple[Patterns, Found]:
     """The programme by the requested method; a sentence instead of a solver status."""
-    own = directions_of(network)
+    own = directions_of(search.network)
     try:
-        if not isinstance(how, str):
-            bits = np.atleast_2d(np.asarray(how)).astype(bool)
+        if not isinstance(search.how, str):
+            bits = np.atleast_2d(np.asarray(search.how)).astype(bool)
             if bits.ndim != 2 or bits.shape[1] != data.n:
                 raise ValueError(f"`patterns` must have one column per point ({data.n}), got shape {bits.shape}.")
             found = _programme.solve(cone, bits[:, kept])
-            every = patterns(data.x, "auto", most=most)
+            every = patterns(data.x, "auto", most=search.most)
             if every.exact:  # then the dual can be checked on all cells, and made feasible
                 found.worst = float(np.max(cone.reach(found.nu, every.bits[:, kept])))
             return Patterns(bits, np.zeros((len(bits), data.d)), False, "given" if every.exact else "few"), found
-        extra = None if own is None else own
-        pats = patterns(data.x, how, most=most, samples=samples, seed=seed, extra=extra)
+        pats = search.patterns(data.x, extra=own)
         bits, points = pats.bits[:, kept], pats.points @ basis.T
         if pats.exact or cone.slope == 1.0:
             start = None if len(bits) <= ALL_AT_ONCE else atoms(cone, points)
@@ -254,9 +253,9 @@ def solve_cone(data, cone, kept, basis, network, how, most, samples, seconds, se
         first = _class_points(cone) if cone.z.shape[0] == cone.z.shape[1] else points[atoms(cone, points)]
         if own is not None:
             first = np.vstack([first, own @ basis.T])
-        rng = np.random.default_rng([seed, 3])
+        rng = np.random.default_rng([search.seed, 3])
         starts = np.vstack([points[:500], rng.normal(size=(200, len(basis)))])
-        found = _programme.search(cone, first, starts, seconds)
+        found = _programme.search(cone, first, starts, search.seconds)
         full = np.zeros((len(found.bits), data.n), bool)
         full[:, kept] = found.bits
         return Patterns(full, found.v @ basis, False, "sampled"), found
@@ -279,6 +278,11 @@ def bounds_of(cone: Cone, found: Found, pats: Patterns, value: float) -> dict[st
     if np.isfinite(high := _sandwich.above(cone)):
         bounds["upper eigenvalue"] = Bound(high, "certified: smallest eigenvalue of XX'")
     return bounds
+
+
+def certified(bounds: dict[str, Bound]) -> float:
+    """The best lower bound that is certified."""
+    return max(b.value for k, b in bounds.items() if k.startswith("lower") and b.label.startswith("certified"))
 
 
 def atoms(cone: Cone, points: np.ndarray) -> np.ndarray:
@@ -331,10 +335,5 @@ def _closed_form(data: Data, cone: Cone, kept, basis) -> MinNorm:
     }
     pats = Patterns(np.array(bits), V @ basis, True, "closed form")
     residuals = {"interpolation": miss, "complementarity": abs(value - lower) / value}
-    params = _params(V, signs, basis)
+    params = _recover.params(V, signs, basis)
     return MinNorm(data, params, value, lower, bounds, True, nu, pats, "closed form", 0.0, residuals)
-
-
-def _params(v: np.ndarray, sigma: np.ndarray, basis: np.ndarray) -> Params:
-    size = np.sqrt(np.linalg.norm(v, axis=1))
-    return Params((v / size[:, None]) @ basis, sigma * size)

@@ -18,7 +18,7 @@ import numpy as np
 from reluflow.bias import _programme
 from reluflow.bias._input import numbers, outputs
 from reluflow.bias._state import State, state_at, state_of
-from reluflow.bias.patterns import MOST, patterns
+from reluflow.bias.patterns import MOST, Patterns, Search
 from reluflow.bias.regularised import Penalty, Programme, programme_of
 from reluflow.init import Params
 from reluflow.problem import Problem
@@ -105,16 +105,16 @@ def optimal(
     if problem.train != "both":
         raise ValueError('`rf.bias.optimal` needs `train="both"`, got "first": with fixed output weights it differs.')
     state = state_of(problem, params) if params is not None else state_at(subject, log_t=subject.log_t_end)
-    return judged(state, most, samples, seed)
+    return judged(state, Search(most=most, samples=samples, seed=seed))
 
 
-def judged(state: State, most: int, samples: int, seed: int) -> Optimality:
+def judged(state: State, search: Search) -> Optimality:
     """The verdict on one network."""
     problem = state.problem
     data, penalty = problem.data, Penalty(problem.loss, problem.weight, problem.decay)
     programme, kept, basis = programme_of(data, problem.activation.slope, penalty)
     g = state.drive[kept]
-    ratio, w, sign, exact = largest(programme, g / penalty.decay, data, kept, basis, most, samples, seed)
+    ratio, w, sign, exact = largest(programme, g / penalty.decay, search.patterns(data.x), kept, basis)
     w_all, a_all = state.weights
     size = float(np.sum(w_all**2) + np.sum(a_all**2))
     objective = penalty.value(data.y, state.f, size)
@@ -144,13 +144,12 @@ def judged(state: State, most: int, samples: int, seed: int) -> Optimality:
 
 
 def largest(
-    programme: Programme, nu: np.ndarray, data, kept, basis, most: int, samples: int, seed: int
+    programme: Programme, nu: np.ndarray, pats: Patterns, kept: np.ndarray, basis: np.ndarray
 ) -> tuple[float, np.ndarray, float, bool]:
     """(r, unit w in the coordinates of the basis, sign, whether every cell was looked at) of the largest pull."""
     from scipy.optimize import nnls
 
     cone = programme.cone
-    pats = patterns(data.x, "auto", most=most, samples=samples, seed=seed)
     if not pats.exact:
         starts = np.vstack([pats.points @ basis.T, np.eye(len(basis)), -np.eye(len(basis))])
         tops = [(t, w, s) for s in (1.0, -1.0) for t, w in _programme.climb(cone, s * nu, starts, turns=200)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,21 @@ class Patterns:
 
     def __repr__(self) -> str:
         return f"Patterns({len(self)} of n={self.bits.shape[1]}, {self.how}{'' if self.exact else ', not all'})"
+
+
+class Search(NamedTuple):
+    """How activation patterns are found: the options of `min_norm` and `max_margin`, given on as one."""
+
+    how: Any = "auto"  # a name, see `patterns`, or bits (M, n)
+    most: int = MOST
+    samples: int = 4000
+    seconds: float = 30.0
+    seed: int = 0
+    network: Any = None  # whose neurons' patterns are added
+
+    def patterns(self, x, extra=None) -> Patterns:
+        """The patterns of the rows of `x`."""
+        return patterns(x, self.how, most=self.most, samples=self.samples, seed=self.seed, extra=extra)
 
 
 def span(x: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from reluflow.bias import _programme, _recover
 from reluflow.bias._input import directions_of, outputs
 from reluflow.bias._programme import Cone, Found, NoSolution
-from reluflow.bias.patterns import Patterns, patterns, span
+from reluflow.bias.patterns import Patterns, Search, span
 from reluflow.data.core import Data
 from reluflow.init import Params
 from reluflow.losses import LOSSES, Loss
@@ -119,13 +119,7 @@ class Programme:
         A, b = sparse.vstack(parts).tocsc(), np.concatenate(limits)
         q = np.concatenate([np.tile(np.eye(1, wide)[0], blocks), cost])
         quadratic = sparse.block_diag([zero(blocks * wide, blocks * wide), P]).tocsc()
-        settings = clarabel.DefaultSettings()
-        settings.verbose, settings.max_threads = False, 1
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-        found = clarabel.DefaultSolver(sparse.triu(quadratic).tocsc(), q, A, b, kinds, settings).solve()
-        if str(found.status) not in ("Solved", "AlmostSolved", "InsufficientProgress"):
-            raise NoSolution(str(found.status))
-        x = np.array(found.x)
+        x = np.array(_programme.solved(sparse.triu(quadratic).tocsc(), q, A, b, kinds).x)
         v = x[: blocks * wide].reshape(blocks, wide)[:, 1:] @ cone.back.T
         return v, self.drive(_recover.outputs(cone, v, sigma)) / self.penalty.decay
 
@@ -225,11 +219,11 @@ def programme_of(data: Data, slope: float, penalty: Penalty) -> tuple[Programme,
     return Programme(Cone(data.x[kept] @ basis.T, np.array(data.y[kept]), slope, False), penalty), kept, basis
 
 
-def regularised(data: Data, slope: float, penalty: Penalty, network, how, most, samples, seconds, seed) -> Regularised:
+def regularised(data: Data, slope: float, penalty: Penalty, search: Search) -> Regularised:
     """The optimum by the cone programme over activation patterns; see `min_norm`."""
     programme, kept, basis = programme_of(data, slope, penalty)
-    own = directions_of(network)
-    pats = patterns(data.x, how, most=most, samples=samples, seed=seed, extra=own)
+    own = directions_of(search.network)
+    pats = search.patterns(data.x, extra=own)
     bits, points = pats.bits[:, kept], pats.points @ basis.T
     cone, y = programme.cone, programme.cone.y
     g0 = programme.drive(np.zeros(len(y))) / penalty.decay
@@ -239,15 +233,15 @@ def regularised(data: Data, slope: float, penalty: Penalty, network, how, most, 
             start = None if len(bits) <= ALL_AT_ONCE else np.argsort(-pull)[:24]
             found = _programme.solve(programme, bits, start)  # type: ignore[arg-type]
         else:
-            starts = np.vstack([points[:500], np.random.default_rng([seed, 3]).normal(size=(200, len(basis)))])
+            starts = np.vstack([points[:500], np.random.default_rng([search.seed, 3]).normal(size=(200, len(basis)))])
             tops = sorted(_programme.climb(cone, g0, starts) + _programme.climb(cone, -g0, starts), key=lambda p: -p[0])
             first = np.array([w for _, w in tops[:24]])
             first = first if own is None else np.vstack([first, own @ basis.T])
-            found = _programme.search(programme, first, starts, seconds)  # type: ignore[arg-type]
+            found = _programme.search(programme, first, starts, search.seconds)  # type: ignore[arg-type]
     except NoSolution as error:
         raise ValueError(f"The regularised optimum was not found on {data!r}: {error}.") from None
     v, sigma = polished(programme, found, bits)
-    params = network_of(v, sigma, basis, data.d)
+    params = _recover.params(v, sigma, basis)
     f = np.zeros(data.n)
     f[kept] = _recover.outputs(cone, v, sigma)
     size = 2.0 * float(np.sum(np.linalg.norm(v, axis=1)))
@@ -274,14 +268,6 @@ def regularised(data: Data, slope: float, penalty: Penalty, network, how, most, 
         slope,
         residuals,
     )
-
-
-def network_of(v: np.ndarray, sigma: np.ndarray, basis: np.ndarray, d: int) -> Params:
-    """w = v/sqrt|v|, a = sigma sqrt|v|; a single neuron of zeros for the zero network."""
-    size = np.sqrt(np.linalg.norm(v, axis=1))
-    if not len(v):
-        return Params(np.zeros((1, d)), np.zeros(1))
-    return Params((v / size[:, None]) @ basis, sigma * size)
 
 
 def polished(programme: Programme, found: Found, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

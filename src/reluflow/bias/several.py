@@ -19,9 +19,9 @@ from time import monotonic
 
 import numpy as np
 
-from reluflow.bias._programme import NoSolution
+from reluflow.bias._programme import solved
 from reluflow.bias.min_norm import Bound
-from reluflow.bias.patterns import MOST, Patterns, patterns, span
+from reluflow.bias.patterns import Patterns, Search, span
 from reluflow.data.core import Data, class_margins
 from reluflow.init import Params
 
@@ -121,22 +121,21 @@ class Fit:
         return np.einsum("pn,nk,nr->pkr", slopes, dual, self.z, optimize=True)
 
 
-def group_norm(
-    data: Data, targets, slope: float, margin: bool, network, how, most: int, samples: int, seconds: float, seed: int
-) -> GroupNorm:
+def group_norm(data: Data, targets, slope: float, margin: bool, search: Search) -> GroupNorm:
     """Bounds for labels `targets` (n, k): to be fitted, or one-hot classes to be separated."""
-    end = monotonic() + seconds
+    end = monotonic() + search.seconds
     kept = np.flatnonzero(np.any(data.x != 0.0, axis=1))
     if not margin and np.any(targets[np.setdiff1d(np.arange(data.n), kept)]):
         raise ValueError("Every network without bias is 0 at x = 0, got a label that is not 0 there: add a bias.")
     basis = span(data.x[kept])
     fit = Fit(data.x[kept] @ basis.T, np.array(targets[kept], float), slope, margin)
-    pats = patterns(data.x, how, most=most, samples=samples, seed=seed)
+    pats = search.patterns(data.x)
     starts = pats.points @ basis.T
-    if network is not None:
-        starts = np.vstack([starts, getattr(network, "final", network).w @ basis.T])
+    if search.network is not None:
+        starts = np.vstack([starts, getattr(search.network, "final", search.network).w @ basis.T])
     sums = (fit.y > 0).T.astype(float) @ fit.z  # of the rows of each class
-    starts = _unit(np.vstack([starts, fit.z, sums, np.random.default_rng([seed, 3]).normal(size=(64, len(basis)))]))
+    drawn = np.random.default_rng([search.seed, 3]).normal(size=(64, len(basis)))
+    starts = _unit(np.vstack([starts, fit.z, sums, drawn]))
     w, a, dual = _generated(fit, starts, end)
     size = np.linalg.norm(a, axis=1)
     used = size > 1e-9 * np.sum(size)
@@ -213,13 +212,7 @@ def _programme(fit: Fit, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     limit = np.concatenate([target, np.zeros(p * (k + 1))])
     cones = [first, *(clarabel.SecondOrderConeT(k + 1) for _ in range(p))]
     q = np.tile(np.eye(1, k + 1)[0] * 2.0, p)
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-    settings.max_threads = 1
-    found = clarabel.DefaultSolver(sparse.csc_matrix((A.shape[1],) * 2), q, A, limit, cones, settings).solve()
-    if str(found.status) not in ("Solved", "AlmostSolved", "InsufficientProgress"):
-        raise NoSolution(str(found.status))
+    found = solved(sparse.csc_matrix((A.shape[1],) * 2), q, A, limit, cones)
     a = np.array(found.x).reshape(p, k + 1)[:, 1:]
     z = 0.5 * np.array(found.z[: len(target)])
     if not fit.margin:
@@ -297,6 +290,3 @@ def _on_arcs(fit: Fit, dual: np.ndarray) -> float:
         # psi is right wherever v lies, so that a vector outside its arc does no harm.
         best = max(best, *fit.psi(dual, np.array([v, -v])).tolist())
     return best
-
-
-__all__ = ["MOST", "GroupNorm", "group_norm"]
