@@ -128,7 +128,7 @@ def orthogonal_course(problem: Problem, early: Early) -> Course | str:
                 midway = (0.5 * np.log(u) + MIDWAY / 2.0) / r
                 gain, after = 0.5 * np.log(u) / r * rate[touched], members
             else:
-                midway, gains, kept = passage(nu2, y, weight, left, G, patterns, r)
+                midway, gains, kept = passage(nu2, y, weight, left, G, patterns)
                 gain, after = gains[which.ravel()], members.copy()
                 after[touched] &= kept[which.ravel()] | ~left
             saddles.append(
@@ -164,15 +164,9 @@ def orthogonal_course(problem: Problem, early: Early) -> Course | str:
 
 
 def passage(
-    nu2: np.ndarray,
-    y: np.ndarray,
-    weight: float,
-    left: np.ndarray,
-    G: np.ndarray,
-    patterns: np.ndarray,
-    r: float,
+    nu2: np.ndarray, y: np.ndarray, weight: float, left: np.ndarray, G: np.ndarray, patterns: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """One effective neuron e^{r t} D_G fits the labels G; negligible ones, e^{rate t} along D of `patterns`, follow
+    """One effective neuron e^{|D_G| t} D_G fits the labels G; negligible ones, e^{rate t} along D of `patterns`, follow
     passively.
 
     Returns when the loss is midway, what the passive neurons gain (log sizes are straight lines before and after: the

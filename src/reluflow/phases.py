@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,11 +208,7 @@ def _phases(sol: Solution, tol: float) -> Phases:
     slow = _without_blips(slow, np.diff(t)[k0:], 0.1 * gap)
     if kinds:
         slow[0] = False
-    k = 0
-    while k < len(slow):
-        end = k
-        while end < len(slow) and slow[end] == slow[k]:
-            end += 1
+    for k, end in runs_of(slow):
         kinds.append("plateau" if slow[k] else "growth")
         if end < len(slow):
             entering = -1.0 if slow[k] else 1.0
@@ -219,22 +216,22 @@ def _phases(sol: Solution, tol: float) -> Phases:
             edges.append(max(edges[-1], at))
         else:
             edges.append(clock[-1])
-        k = end
     return _told(sol, track, edges, kinds)
+
+
+def runs_of(flags: np.ndarray) -> list[tuple[int, int]]:
+    """(start, end) of every run of equal flags."""
+    cuts = (np.flatnonzero(flags[1:] != flags[:-1]) + 1).tolist()
+    return list(pairwise([0, *cuts, len(flags)])) if len(flags) else []
 
 
 def _without_blips(flags: np.ndarray, length: np.ndarray, least: float) -> np.ndarray:
     """Runs of equal flags shorter than `least` join what is before them (the first: what is after)."""
-    flags = flags.copy()
-    k = 0
-    while k < len(flags):
-        end = k
-        while end < len(flags) and flags[end] == flags[k]:
-            end += 1
+    out = flags.copy()
+    for k, end in runs_of(flags):
         if np.sum(length[k:end]) < least and not (k == 0 and end == len(flags)):
-            flags[k:end] = flags[k - 1] if k > 0 else flags[end]
-        k = end
-    return flags
+            out[k:end] = out[k - 1] if k > 0 else out[end]
+    return out
 
 
 def _towards(value: Callable[[np.ndarray], np.ndarray], way: float, clock: np.ndarray) -> np.ndarray:

@@ -90,7 +90,7 @@ def extremal(
     at f = 0, for instance by a plateau's. `how` is "faces", "flow" or "auto": faces where they are few enough.
     """
     one_of("how", how, ("auto", "faces", "flow"))
-    problem = _problem(data, init, drive, samples, seed)
+    problem = _problem(data, init, drive, seed)
     g = problem.weight * problem.data.y * _force(problem.loss)
     faces = count_faces(problem.data.x)
     if how == "faces" and faces > MOST_FACES:
@@ -122,7 +122,7 @@ def _unbalanced(init: Params) -> int | None:
     return int(odd[0]) if len(odd) else None
 
 
-def _problem(data, init, drive, samples, seed) -> Problem:
+def _problem(data, init, drive, seed) -> Problem:
     problem = getattr(data, "problem", data)
     plain = as_data(data, "rf.bias.extremal")
     if drive is not None:

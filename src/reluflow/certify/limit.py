@@ -290,7 +290,7 @@ class Block:
         return length([v * arb(dot(u, u)).sqrt() for v, u in zip(self.c, self.Q)])
 
 
-def components(cells, n: int) -> list[set[int]]:
+def components(cells) -> list[set[int]]:
     """Rows that neurons link, in the order of the first neuron active on them."""
     groups: list[set[int]] = []
     for c in cells:
@@ -311,7 +311,7 @@ def _blocks(frozen: Frozen, eta: arb, forms) -> dict | None:
     """Choices for each block under which the forms stay positive."""
     K = frozen.kernel(eta)
     blocks = []
-    for rows in components(frozen.state.cells, frozen.net.exact.n):
+    for rows in components(frozen.state.cells):
         Q = [u for u in frozen.Q if any(u[i] for i in rows)]
         matrix = arb_mat([[arb(v) for v in u] for u in Q])
         square = [arb(dot(u, u)) for u in Q]

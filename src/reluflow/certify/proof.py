@@ -92,7 +92,7 @@ def _forever(exact: Exact, problem, latest: float) -> dict:
         if found is not None and first is None:
             first = run.state.t
         limit = found or limit
-    run, limit = _rounded(exact, run)
+    run, limit = _rounded(run)
     content: dict[str, Any] = {"windows": _windows(run), "limit": {"t": words(run.state.t), **_described(limit, exact)}}
     if limit.loss == 0 and not exact.below:
         smaller = rival(exact, problem.data)
@@ -108,7 +108,7 @@ def _sharp(limit: Limit, first: fmpq, run: Run) -> bool:
     return thin or limit.theorem == "orthogonal" or float(arb(run.state.t)) > PATIENCE * float(arb(first))
 
 
-def _rounded(exact: Exact, run: Run) -> tuple[Run, Limit]:
+def _rounded(run: Run) -> tuple[Run, Limit]:
     """Goes on to a time of few decimals and closes there."""
     places = 0 if run.state.t > 20 else 2
     unit = fmpq(10) ** places

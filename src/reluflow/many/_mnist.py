@@ -166,8 +166,8 @@ def _measured(runner: Runner, protocol, m, train, test, iteration, told) -> dict
     """What is recorded of a batch of runs, runs first."""
     rows: dict[str, list] = {"loss": [], "train_error": [], "test_error": [], "stable_rank": []}
     with float64():
-        seen = runner.fixed.x, runner._put(train.y, float)
-        unseen = runner._put(test.x, runner.real), runner._put(test.y, float)
+        seen = runner.fixed.x, runner.put(train.y, float)
+        unseen = runner.put(test.x, runner.real), runner.put(test.y, float)
     for k in iteration:
         runner.advance(int(k), told)
         loss, wrong = _scores(runner, *seen)

@@ -57,7 +57,7 @@ class Runner:
         self.budget = 256
         self._window: tuple | None = None
         with float64():
-            put = self._put
+            put = self.put
             heads = np.asarray(b, float) if np.ndim(b) == 2 else np.swapaxes(b, 1, 2)
             self.fixed = Fixed(put(x, self.real), put(y), put(step, float), put(self.c0))
             self.moving = Moving(
@@ -69,7 +69,8 @@ class Runner:
             )
         self.burst, self.look = compiled(rule)
 
-    def _put(self, value, dtype=None):
+    def put(self, value, dtype=None):
+        """An array on the device."""
         return import_jax().device_put(np.ascontiguousarray(value, dtype), self.device)
 
     def advance(self, to, told: Callable[[np.ndarray], None] | None = None):
@@ -82,9 +83,7 @@ class Runner:
                 todo = np.clip(np.minimum(to, reach) - self.at, 0, self.budget)
                 began = _time.perf_counter()
                 self.moving = jax.block_until_ready(
-                    self.burst(
-                        self.fixed, turns, self.moving, self._put(self.at), self._put(todo), np.int64(todo.max())
-                    )
+                    self.burst(self.fixed, turns, self.moving, self.put(self.at), self.put(todo), np.int64(todo.max()))
                 )
                 spent = _time.perf_counter() - began
                 # The first burst also compiles, so that growth is gradual.
@@ -106,7 +105,7 @@ class Runner:
         if not self.streams:
             none = np.zeros(self.runs, np.int64)
             turns, begin, reach = (
-                Turns(self._put(np.zeros((1, 1)), np.int32), self._put(none), self._put(none)),
+                Turns(self.put(np.zeros((1, 1)), np.int32), self.put(none), self.put(none)),
                 0,
                 NEVER,
             )
@@ -119,7 +118,7 @@ class Runner:
             orders = np.zeros((rows, epochs * self.rule.n), np.int32)
             for row, (seed, epoch) in zip(orders, pairs):
                 row[:] = _epochs(self.streams[int(seed)], int(epoch), epochs)
-            turns = Turns(self._put(orders), self._put(stream.ravel(), np.int64), self._put(first))
+            turns = Turns(self.put(orders), self.put(stream.ravel(), np.int64), self.put(first))
             begin, reach = first * self.per_epoch, (first + epochs) * self.per_epoch
         self._window = turns, begin, reach
         return turns, reach
@@ -133,7 +132,7 @@ class Runner:
     def outputs(self, x=None) -> np.ndarray:
         """Outputs on rows `x` (the training data if None), (runs, rows) or (runs, rows, K), in blocks of rows."""
         with float64():
-            x = self.fixed.x if x is None else self._put(x, self.real)
+            x = self.fixed.x if x is None else self.put(x, self.real)
             rows = x.shape[-2]
             width = self.moving.q.shape[2]
             block = max(1, LOOK // (self.runs * width))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow._checks import number
-from reluflow.phases import Phase, Phases
+from reluflow.phases import Phase, Phases, runs_of
 
 SLOW = 0.01  # of the loss in one growth time
 SHARE = 1e-3  # of the largest neuron: below it a neuron does not count
@@ -39,31 +39,20 @@ def phases(sol, tol: float = 1e-2) -> Phases:
     kinds: list[tuple[str, int, int]] = [("alignment", 0, start)] if start > 0 else []
     slow = np.nan_to_num(pace[start:]) < SLOW
     slow = _long_enough(slow, np.diff(t)[start:], 0.5 * span if np.isfinite(span) else 0.0)
-    k = 0
-    while k < len(slow):
-        end = k
-        while end < len(slow) and slow[end] == slow[k]:
-            end += 1
-        kinds.append(("plateau" if slow[k] else "growth", start + k, start + end))
-        k = end
-    return Phases(_told(sol, kinds, t, loss, size))
+    kinds += [("plateau" if slow[k] else "growth", start + k, start + end) for k, end in runs_of(slow)]
+    return Phases(_told(kinds, t, loss, size))
 
 
 def _long_enough(flags: np.ndarray, length: np.ndarray, least: float) -> np.ndarray:
     """Plateaus shorter than `least` belong to the growth around them."""
-    flags = flags.copy()
-    k = 0
-    while k < len(flags):
-        end = k
-        while end < len(flags) and flags[end] == flags[k]:
-            end += 1
+    out = flags.copy()
+    for k, end in runs_of(flags):
         if flags[k] and end < len(flags) and np.sum(length[k:end]) < least:
-            flags[k:end] = False
-        k = end
-    return flags
+            out[k:end] = False
+    return out
 
 
-def _told(sol, kinds, t, loss, size) -> list[Phase]:
+def _told(kinds, t, loss, size) -> list[Phase]:
     rows = []
     for place, (kind, lo, hi) in enumerate(kinds):
         value = loss[hi]

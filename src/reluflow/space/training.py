@@ -49,11 +49,6 @@ class Training:
         LeakyReLU(self.slope)
         number("rtol", self.rtol, rule="in [1e-13, 1e-2]", ok=lambda v: 1e-13 <= v <= 1e-2, hint="1e-8 suits most uses")
 
-    @property
-    def free_scale(self) -> bool:
-        """Whether the scale is part of the search."""
-        return not isinstance(self.log_scale, float)
-
     # The start --------------------------------------------------------------------------------------------------------
 
     def count(self, width: int, d: int) -> int:
