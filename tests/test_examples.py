@@ -4,8 +4,7 @@ import runpy
 from pathlib import Path
 
 import pytest
-
-from reluflow.cli import main
+from support.command import reluflow
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -16,7 +15,5 @@ def test_example(name, tmp_path, monkeypatch, capsys):
     if name.endswith(".py"):
         runpy.run_path(str(EXAMPLES / name), run_name="__main__")
     else:
-        with pytest.raises(SystemExit) as left:
-            main(["run", str(EXAMPLES / name)])
-        assert not left.value.code
+        assert reluflow("run", EXAMPLES / name) == 0
     assert capsys.readouterr().out

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from support.command import reluflow
 
 import reluflow as rf
-from reluflow.cli import main
 
 TOML = """\
 [data]
@@ -32,12 +32,6 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "my.toml").write_text(TOML)
     (tmp_path / "bad.csv").write_text(BAD)
     return tmp_path
-
-
-def reluflow(*arguments) -> int:
-    with pytest.raises(SystemExit) as left:
-        main([str(a) for a in arguments])
-    return int(left.value.code or 0)
 
 
 def said(capsys) -> str:

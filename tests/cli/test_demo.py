@@ -5,9 +5,9 @@ import re
 
 import numpy as np
 import pytest
+from support.command import reluflow
 
 import reluflow as rf
-from reluflow.cli import main
 from reluflow.cli._prediction import predict
 
 
@@ -36,9 +36,8 @@ def demo(tmp_path_factory):
     import io
 
     out, said = tmp_path_factory.mktemp("demo"), io.StringIO()
-    with contextlib.redirect_stdout(said), pytest.raises(SystemExit) as left:
-        main(["demo", "--json", "--out", str(out)])
-    assert not left.value.code
+    with contextlib.redirect_stdout(said):
+        assert reluflow("demo", "--json", "--out", out) == 0
     return out, json.loads(said.getvalue())
 
 
@@ -63,9 +62,7 @@ def test_the_page_stands_alone(demo):
 
 
 def test_the_demo_says_its_table(tmp_path, capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["demo", "--log-scale=-14", "--out", str(tmp_path / "demo")])
-    assert not left.value.code
+    assert reluflow("demo", "--log-scale=-14", "--out", tmp_path / "demo") == 0
     said = capsys.readouterr().out
     for word in ("alignment", "theory", "squared norm of weights", "2.6832816", "figure.png", "index.html"):
         assert word in said

@@ -9,19 +9,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from support.command import reluflow
 
 import reluflow as rf
-from reluflow.cli import main
 
 ROOT = Path(__file__).parents[2]
-
-
-def reluflow(*arguments):
-    try:
-        main([str(a) for a in arguments])
-    except SystemExit as left:
-        return left.code or 0
-    return 0
 
 
 def test_papers_are_listed_by_package_ours_first(capsys):

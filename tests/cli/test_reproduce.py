@@ -4,8 +4,8 @@ import json
 import shutil
 
 import pytest
+from support.command import reluflow
 
-from reluflow.cli import main
 from reluflow.papers.min2024 import fig20, fig21
 
 
@@ -14,12 +14,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     return tmp_path
-
-
-def reluflow(*arguments) -> int:
-    with pytest.raises(SystemExit) as left:
-        main([str(a) for a in arguments])
-    return int(left.value.code or 0)
 
 
 def test_alone_it_lists_papers_and_figures(here, capsys):

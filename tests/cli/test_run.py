@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from support.command import reluflow
 from support.counted import Clock, press_ctrl_c
 
 import reluflow as rf
@@ -34,13 +35,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.toml").write_text(TOML)
     return tmp_path
-
-
-def reluflow(*arguments: str) -> int:
-    """The exit status of a command."""
-    with pytest.raises(SystemExit) as left:
-        main([str(a) for a in arguments])
-    return int(left.value.code or 0)
 
 
 def test_run_saves_and_says_what_happened(here, capsys):

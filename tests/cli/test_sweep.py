@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
+from support.command import reluflow
 
-from reluflow.cli import main
 from reluflow.sweep import load, pool
 
 TOML = """\
@@ -32,13 +32,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.toml").write_text(TOML)
     return tmp_path
-
-
-def reluflow(*arguments: str) -> int:
-    """The exit status of a command."""
-    with pytest.raises(SystemExit) as left:
-        main([str(a) for a in arguments])
-    return int(left.value.code or 0)
 
 
 def test_a_file_is_swept_stored_and_summed_up(here, capsys):
