@@ -43,21 +43,7 @@ def solve(
     KeyboardInterrupt immediately. An outcome that is neither reached, stationary nor interrupted raises `SolveError`,
     whose `.solution` holds the run; `throw=False` returns it instead.
     """
-    method, save = method or Flow(), save or Save()
-    if not isinstance(problem, Problem):
-        raise TypeError(f"`problem` must be an rf.Problem, got {type(problem).__name__}.")
-    if not isinstance(method, Method):
-        way_out = f": a time is `t1={method}`." if isinstance(method, int | float) else "."
-        raise TypeError(f"`method` must be rf.Flow(...) or rf.Descent(step=...), got {shown(method)}{way_out}")
-    if isinstance(method, Flow) and method.events == "stepped":
-        method = SteppedFlow(method.rtol)
-    if isinstance(method, DecayLimit):
-        _fits_the_limit(problem)
-    if problem.outputs > 1 and problem.train == "first" and not isinstance(method, Descent):
-        raise ValueError(
-            f'`train` must be "both" for a flow with several outputs ({problem.outputs} here), got "first": use '
-            "`rf.Descent(step=...)`."
-        )
+    method, save = method_for(problem, method or Flow()), save or Save()
     end = end_clock(problem, t1, log_t1, method)
     # t1 determines the iterations of a descent, so only limits given by the caller bound them.
     limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
@@ -93,6 +79,25 @@ def _keep(problem: Problem, method: Method, run: loop.Run, to: str | Path, call:
     sol = recorded(problem, method, run._replace(driver=copy.copy(run.driver)), None)
     sol.call = call
     replace_run(sol, to)
+
+
+def method_for(problem: Problem, method: Method) -> Method:
+    """The method, or one sentence where it is none or does not cover the problem."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"`problem` must be an rf.Problem, got {type(problem).__name__}.")
+    if not isinstance(method, Method):
+        way_out = f": a time is `t1={method}`." if isinstance(method, int | float) else "."
+        raise TypeError(f"`method` must be rf.Flow(...) or rf.Descent(step=...), got {shown(method)}{way_out}")
+    if isinstance(method, Flow) and method.events == "stepped":
+        method = SteppedFlow(method.rtol)
+    if isinstance(method, DecayLimit):
+        _fits_the_limit(problem)
+    if problem.outputs > 1 and problem.train == "first" and not isinstance(method, Descent):
+        raise ValueError(
+            f'`train` must be "both" for a flow with several outputs ({problem.outputs} here), got "first": use '
+            "`rf.Descent(step=...)`."
+        )
+    return method
 
 
 def _fits_the_limit(problem: Problem) -> None:

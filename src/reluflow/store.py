@@ -576,38 +576,39 @@ def _arrays(path: Path, manifest: dict) -> dict[str, np.ndarray]:
     return found
 
 
-def _read_1(path: Path, attributes: dict) -> Solution:
-    from reluflow import _schema
+def _problem(arrays: dict[str, np.ndarray], about: dict, columns) -> Problem:
+    """The problem of a stored run."""
     from reluflow.data import Data
-    from reluflow.experiment import Experiment
     from reluflow.init import Params
     from reluflow.problem import activation_of
+
+    data = Data(arrays["data/x"], arrays["data/y"], name=about["data"], classes=about.get("classes"), columns=columns)
+    scales = {k: arrays[f"init/{k}"] for k in ("log_scale", "log_scale_a") if f"init/{k}" in arrays}
+    init = Params(
+        arrays["init/w"],
+        arrays["init/a"],
+        **{k: v if len(v) > 1 else float(v[0]) for k, v in scales.items()},
+        fixed=arrays.get("init/fixed"),
+    )
+    return Problem(
+        data,
+        init,
+        loss=about["loss"],
+        reduction=about["reduction"],
+        activation=activation_of(about["slope"], about["at_zero"]),
+        train=about["train"],
+        decay=about.get("decay", 0.0),
+    )
+
+
+def _read_1(path: Path, attributes: dict) -> Solution:
+    from reluflow import _schema
+    from reluflow.experiment import Experiment
     from reluflow.solution import Stats
 
     try:
         arrays = _arrays(path, attributes["manifest"])
-        about = attributes["problem"]
-        scales = {k: arrays[f"init/{k}"] for k in ("log_scale", "log_scale_a") if f"init/{k}" in arrays}
-        problem = Problem(
-            Data(
-                arrays["data/x"],
-                arrays["data/y"],
-                name=about["data"],
-                classes=about.get("classes"),
-                columns=attributes.get("columns"),
-            ),
-            Params(
-                arrays["init/w"],
-                arrays["init/a"],
-                **{k: v if len(v) > 1 else float(v[0]) for k, v in scales.items()},
-                fixed=arrays.get("init/fixed"),
-            ),
-            loss=about["loss"],
-            reduction=about["reduction"],
-            activation=activation_of(about["slope"], about["at_zero"]),
-            train=about["train"],
-            decay=about.get("decay", 0.0),
-        )
+        problem = _problem(arrays, attributes["problem"], attributes.get("columns"))
         table, told = _schema.tables()["method"], attributes["method"]
         if told.get("events") == "stepped":  # as version 0.1 wrote it
             told = {"kind": "stepped_flow", "rtol": told["rtol"]}
