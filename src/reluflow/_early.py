@@ -9,12 +9,12 @@ independently.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from reluflow import _text
 from reluflow.clock import clock_for
 from reluflow.drive.exact import Machine
 from reluflow.engine.field import SLID
@@ -96,18 +96,11 @@ class Early:
             on = np.flatnonzero(target.bits > 0).tolist()
             lines.append(
                 f"  {'+' if target.sign > 0 else '-'} direction {k}: rate {target.rate:.6g}, "
-                f"{len(target.neurons)} neurons, active on {text_of(on)}"
+                f"{len(target.neurons)} neurons, active on {_text.listed(on)}"
             )
         if len(self.targets) > 8:
             lines.append(f"  and {len(self.targets) - 8} slower directions")
         return "\n".join(lines)
-
-
-def text_of(items: Iterable[int]) -> str:
-    """A list, shortened."""
-    items = list(items)
-    shown = ", ".join(map(str, items[:8]))
-    return (f"{shown}, ... ({len(items)})" if len(items) > 8 else shown) or "none"
 
 
 def at_scale(problem: Problem, log_scale: float) -> Problem:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow._early import Early, at_scale, text_of
+from reluflow import _text
+from reluflow._early import Early, at_scale
 from reluflow.data.core import Data
 from reluflow.init import Params
 from reluflow.methods import Flow
@@ -156,9 +157,8 @@ def orthogonal_course(problem: Problem, early: Early) -> Course | str:
     rest = np.flatnonzero(left)
     loss = 0.5 * weight * float(np.sum(y[(y != 0) & ((nu2 == 0) | left)] ** 2))
     if len(rest):
-        notes.append(
-            f"No neuron of the right sign is active on label {text_of(rest)}: it is never fitted and its loss stays."
-        )
+        labels = _text.listed(rest)
+        notes.append(f"No neuron of the right sign is active on label {labels}: it is never fitted and its loss stays.")
     params = Params(w, early.sign * np.linalg.norm(w, axis=1))
     return Course(tuple(saddles), params, loss, 0.0 - a1, a0, tuple(notes), True)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow import _progress
+from reluflow import _progress, _text
 from reluflow._checks import by_name, shown
 from reluflow.clock import clock_for
 from reluflow.drive import driver_for, loop
@@ -108,17 +108,17 @@ class Confirmation:
 
     def _why(self) -> str:
         if self.reason == "stopped early":
-            return f"The second run stopped at t = {_when(self.log_t)}: {self.outcome.value}"
+            return f"The second run stopped at t = {_text.by_log(self.log_t)}: {self.outcome.value}"
         f, p = self.first, self.place
         found = "No event differs"
         if f is not None:
-            found = f"The first event that differs is `{f.kind}` of {_who(f.neuron, f.datum)} at t = {_when(f.log_t)}"
-            found += f", {f.what}"
+            found = f"The first event that differs is `{f.kind}` of {_who(f.neuron, f.datum)} at "
+            found += f"t = {_text.by_log(f.log_t)}, {f.what}"
         if p is None:
             return (
                 f"{found}; no bifurcation near it explains that: use a smaller `rtol`, and please report the problem."
             )
-        where = f"{_who(p.neuron, p.datum)} at t = {_when(p.log_t)}"
+        where = f"{_who(p.neuron, p.datum)} at t = {_text.by_log(p.log_t)}"
         if self.reason == "not unique":
             return f"{found}; the flow is not unique: it may go on in several ways from {where}."
         return f"{found}; the runs pass a bifurcation at a distance of {p.distance:.2g}, {where}."
@@ -311,7 +311,7 @@ def _in_order(ours: list[float], theirs: list[float]) -> list[Pair]:
 def _what(ours: float | None, theirs: float | None) -> str:
     if theirs is None:
         return "which the second run does not have"
-    return "which only the second run has" if ours is None else f"in the second run at t = {_when(theirs)}"
+    return "which only the second run has" if ours is None else f"in the second run at t = {_text.by_log(theirs)}"
 
 
 # Reasons --------------------------------------------------------------------------------------------------------------
@@ -342,10 +342,6 @@ def _reason(runs: tuple[Solution, Solution], first: Difference | None, scale: Sc
 
 def _digits(difference: float) -> float:
     return float(min(16.0, -np.log10(difference))) if difference > 0.0 else 16.0
-
-
-def _when(log_t: float) -> str:
-    return f"{np.exp(log_t):.6g}" if log_t < 700.0 else f"e^{log_t:.6g}"
 
 
 def _who(neuron: int, datum: int) -> str:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reluflow import _text
 from reluflow._checks import all_trained, as_finite, by_name, one_output
-from reluflow._early import Early, early_phase, text_of
+from reluflow._early import Early, early_phase
 from reluflow._saddles import Course, Saddle, followed_course, orthogonal_course, orthogonal_inputs
 from reluflow.engine.pack import loss_at_zero
 from reluflow.init import Params
@@ -74,8 +75,8 @@ class Limit:
         lines = ["Limit of vanishing scale, ell = log(1/scale)", repr(self.early)]
         for k, s in enumerate(self.saddles):
             offset = "" if s.offset is None else f" {'+' if s.offset >= 0 else '-'} {abs(s.offset):.6g}"
-            fits = "" if s.data is None else f", fitting {text_of(s.data)}"
-            who = f": neurons {text_of(s.neurons)}{fits}" if s.neurons else ""
+            fits = "" if s.data is None else f", fitting {_text.listed(s.data)}"
+            who = f": neurons {_text.listed(s.neurons)}{fits}" if s.neurons else ""
             lines.append(f"  saddle {k}: loss {s.loss:.6g}, left at t = {s.slope:.6g} ell{offset}{who}")
         if self.params is not None:
             alive = int(np.sum(self.exponent == 0.0))

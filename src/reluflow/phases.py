@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reluflow import _text
 from reluflow._checks import number
 from reluflow.data.core import class_margins
 from reluflow.outcome import Outcome
@@ -80,18 +81,10 @@ class Phases(tuple):
         lines = [f"{'phase':<12}{'start':>12}{'end':>12}{'half':>12}{'loss':>12}  neurons that grew"]
         for p in self:
             half = "" if p.half is None else f"{p.half:.6g}"
-            start, end = _time_text(p.start, p.log_start), _time_text(p.end, p.log_end)
-            loss, grew = _loss_text(p.log_loss), _list_text(p.neurons)
+            start, end = _text.time(p.start, p.log_start), _text.time(p.end, p.log_end)
+            loss, grew = _text.by_log(p.log_loss), _list_text(p.neurons)
             lines.append(f"{p.kind:<12}{start:>12}{end:>12}{half:>12}{loss:>12}  {grew}".rstrip())
         return "\n".join([*lines, self.note] if self.note else lines)
-
-
-def _time_text(t: float, log_t: float) -> str:
-    return f"{t:.6g}" if np.isfinite(t) else f"e^{log_t:.6g}"
-
-
-def _loss_text(log_loss: float) -> str:
-    return f"{np.exp(log_loss):.6g}" if log_loss > -700 or log_loss == -np.inf else f"e^{log_loss:.6g}"
 
 
 def _list_text(neurons: Sequence[int]) -> str:
@@ -170,7 +163,7 @@ def phases(sol: Solution, tol: float = 1e-2) -> Phases:
     found = _phases(sol, tol)
     last = found[-1].kind
     if sol.outcome is not Outcome.STATIONARY and last != "convergence":
-        found.note = f"The run ends at t = {_time_text(sol.t_end, sol.log_t_end)} during {AT_THE_END[last]}."
+        found.note = f"The run ends at t = {_text.time(sol.t_end, sol.log_t_end)} during {AT_THE_END[last]}."
     return found
 
 

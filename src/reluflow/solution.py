@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
+from reluflow import _text
 from reluflow._checks import as_finite, one_output
 from reluflow.clock import Clock, clock_for
 from reluflow.data.core import Data
@@ -412,7 +413,7 @@ class Solution:
 
     def __repr__(self) -> str:
         log_loss, s = float(self.end.log_loss[0]), self.stats
-        loss = _size(log_loss)
+        loss = _text.by_log(log_loss)
         descent = isinstance(self.method, Descent)
         steps = f"{s.steps} iterations" if descent else f"{s.steps} steps"
         accuracy = f"step {self.method.step:g}" if isinstance(self.method, Descent) else f"rtol {s.rtol:g}"
@@ -435,7 +436,7 @@ class Solution:
             ("data", f"{p.data.name or 'arrays'}: {p.data.n} points in {p.data.d} dimensions"),
             ("network", f"{p.init.width} neurons{_outputs_text(p)} from e^{low:.6g}, {p.reduction} {p.loss} loss"),
             ("time", f"0 to {end_text(self)}"),
-            ("loss", f"{_size(float(self.log_loss[0]))} to {_size(float(self.end.log_loss[0]))}"),
+            ("loss", f"{_text.by_log(float(self.log_loss[0]))} to {_text.by_log(float(self.end.log_loss[0]))}"),
             ("events", f"{s.events:,}"),
             ("outcome", self.outcome.value),
         ]
@@ -455,11 +456,6 @@ def _params(w: np.ndarray, a: np.ndarray, log_scale: np.ndarray, fixed: np.ndarr
 
 def _outputs_text(problem: Problem) -> str:
     return "" if problem.outputs == 1 else f", {problem.outputs} outputs,"
-
-
-def _size(log: float) -> str:
-    """A positive number by its logarithm."""
-    return f"{np.exp(log):.6g}" if -700 < log < 700 or log == -np.inf else f"e^{log:.6g}"
 
 
 def inputs(seen: np.ndarray, x: Any) -> np.ndarray:
@@ -491,7 +487,7 @@ def _end(sol: Solution) -> Moments:
 
 def end_text(sol: Solution) -> str:
     """The end time as text."""
-    return f"{sol.t_end:.6g}" if np.isfinite(sol.t_end) else f"e^{sol.log_t_end:.6g}"
+    return _text.time(sol.t_end, sol.log_t_end)
 
 
 def stop_text(sol: Solution) -> str:

@@ -18,7 +18,7 @@ SOURCE = Path(reluflow.__file__).parent
 # Bottom first. Files of one layer may use each other; packages of one layer stand side by side and may not. `plot` is
 # as low as it is because it draws arrays and knows neither runs nor papers: figures of papers and of `bias` use it.
 LAYERS = (
-    ("_lazy", "_checks", "_progress", "_html", "_words", "_vet", "_toml", "outcome", "events", "claim"),
+    ("_lazy", "_checks", "_text", "_progress", "_html", "_words", "_vet", "_toml", "outcome", "events", "claim"),
     ("plot",),
     ("data",),
     ("losses",),

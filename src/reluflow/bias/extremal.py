@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reluflow import _text
 from reluflow._checks import as_finite, one_of, whole
 from reluflow._early import early_phase
 from reluflow.bias._faces import Direction, all_faces, count_faces
@@ -68,11 +69,11 @@ class Extremal:
             f"{'sign':>6}{'rate':>12}  {'kind':<12}{'basin':>8}{'neurons':>9}  active on (held)",
         ]
         for d in self.directions[:12]:
-            held = f" ({_text(d.held)})" if d.held else ""
+            held = f" ({_text.listed(d.held)})" if d.held else ""
             basin = f"{d.basin:.3f}" if d.kind == "attracting" else ""
             lines.append(
                 f"{'+' if d.sign > 0 else '-':>6}{d.rate:>12.6g}  {d.kind:<12}{basin:>8}{len(d.neurons):>9}  "
-                f"{_text(d.on)}{held}"
+                f"{_text.listed(d.on)}{held}"
             )
         if len(self.directions) > 12:
             lines.append(f"  and {len(self.directions) - 12} more")
@@ -206,8 +207,3 @@ def _who(result: Extremal, problem: Problem) -> Extremal:
     return replace(
         result, directions=rows, dead_neurons=tuple(np.flatnonzero(early.dead).tolist()), unsettled=tuple(lost)
     )
-
-
-def _text(items) -> str:
-    shown = ", ".join(map(str, items[:8]))
-    return (f"{shown}, ... ({len(items)})" if len(items) > 8 else shown) or "none"

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reluflow import _text
 from reluflow.bias._state import State, loss_of, loss_slopes, state_at, state_of
 from reluflow.bias.extremal import Direction, extremal
 from reluflow.data.core import Data
@@ -74,17 +75,13 @@ class Landscape:
 
     def __str__(self) -> str:
         rate = f", fastest escape rate {self.escapes[0][1]:.6g}" if self.escapes else ""
-        t = "" if np.isnan(self.log_t) else f"t = {_time(self.log_t)}: "
+        t = "" if np.isnan(self.log_t) else f"t = {_text.by_log(self.log_t)}: "
         return (
             f"{t}{self.kind}, loss {self.loss:.6g}, curvature {self.bottom:.6g} .. {self.top:.6g} "
             f"({self.negative} negative), {len(self.escapes)} neurons can leave{rate}, PL ratio {self.pl:.4g}"
         )
 
     __repr__ = __str__
-
-
-def _time(log_t: float) -> str:
-    return f"{np.exp(log_t):.6g}" if log_t < 700 else f"e^{log_t:.6g}"
 
 
 def landscape(sol, t: float | None = None, *, log_t: float | None = None, samples: int | None = None) -> Landscape:

@@ -290,7 +290,9 @@ def _summary(sol, out: Path) -> None:
 
 
 def _loss(sol) -> str:
-    return f"{sol.loss[-1]:.6g}" if sol.log_loss[-1] > -700 or sol.loss[-1] == 0 else f"e^{sol.log_loss[-1]:.6g}"
+    from reluflow import _text
+
+    return _text.by_log(float(sol.log_loss[-1]))
 
 
 # Verifying ------------------------------------------------------------------------------------------------------------

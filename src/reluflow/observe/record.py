@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from reluflow import _text
 from reluflow.claim import Claim
 from reluflow.methods import DecayLimit
 from reluflow.observe._view import View, log_abs
@@ -205,5 +206,4 @@ def _step(sol, t: float) -> tuple[float, float, int] | None:
 
 
 def _time(seen: Witness, k: int) -> str:
-    t = float(seen.t[k])
-    return f"{t:.6g}" if np.isfinite(t) else f"e^{float(seen.log_t[k]):.6g}"
+    return _text.time(float(seen.t[k]), float(seen.log_t[k]))
