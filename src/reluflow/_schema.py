@@ -336,24 +336,25 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def _no_kind(table: Table, name) -> Mistake:
+    """The mistake of a table whose kind is missing or not known."""
+    first = table.default or ("balanced" if table.path == "init" else "two_points")
+    sentence = f"`{table.path}.kind` is not known, got {show(name)}: {near(str(name), table.kinds)}"
+    if name is None:
+        sentence = f'`{table.path}` needs a `kind`: add `kind = "{first}"`'
+    return Mistake(f"{table.path}.kind", sentence)
+
+
 def complete(table: Table, given: Mapping, mistakes: list[Mistake]) -> dict:
     """`given` with defaults filled in and numbers converted; mistakes are appended to `mistakes`."""
     from reluflow import _toml
 
     given = {k: v for k, v in given.items() if v is not None}
-    if table.single:
-        kind, filled = table.kinds[None], dict[str, Any]()
-    else:
-        name = given.pop("kind", table.default)
-        if not isinstance(name, str) or name not in table.kinds:
-            first = table.default or ("balanced" if table.path == "init" else "two_points")
-            if name is None:
-                sentence = f'`{table.path}` needs a `kind`: add `kind = "{first}"`'
-            else:
-                sentence = f"`{table.path}.kind` is not known, got {show(name)}: {near(str(name), table.kinds)}"
-            mistakes.append(Mistake(f"{table.path}.kind", sentence))
-            return {}
-        kind, filled = table.kinds[name], {"kind": name}
+    name = None if table.single else given.pop("kind", table.default)
+    if not table.single and (not isinstance(name, str) or name not in table.kinds):
+        mistakes.append(_no_kind(table, name))
+        return {}
+    kind, filled = table.kinds[name], {} if table.single else {"kind": name}
     meant = set()
     for key in given:
         if key not in kind.params:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,6 +53,17 @@ def _merged(x: np.ndarray):
     return x[kept][heads] / size[kept][heads, None], surf, length
 
 
+class Planes(NamedTuple):
+    """The arrangement <w, z_k> = 0 and the data on it: x_i = length_i z_k, k = surf_i, with the drive g_i."""
+
+    z: np.ndarray  # (planes, r) unit normals in the coordinates of `basis`
+    surf: np.ndarray  # (n,) -1: the row is 0
+    length: np.ndarray
+    g: np.ndarray
+    slope: float
+    basis: np.ndarray
+
+
 def count_faces(x: np.ndarray) -> int:
     """An upper bound on cells of all flats of the arrangement."""
     e, _, _ = _merged(x)
@@ -66,6 +78,7 @@ def all_faces(x: np.ndarray, g: np.ndarray, slope: float) -> list[Direction]:
     basis = span(e)
     z = e @ basis.T
     r = len(basis)
+    planes = Planes(z, surf, length, g, slope, basis)
     found: list[Direction] = []
     seen: set[tuple[int, ...]] = set()
     for k in range(r):
@@ -79,7 +92,7 @@ def all_faces(x: np.ndarray, g: np.ndarray, slope: float) -> list[Direction]:
             seen.add(closure)
             free = np.setdiff1d(np.arange(len(z)), closure)
             for p in cells(_distinct(inside[free] / size[free, None])):
-                found += _on_face(p @ flat, z, flat, np.array(closure, int), free, surf, length, g, slope, basis)
+                found += _on_face(planes, p @ flat, flat, np.array(closure, int), free)
     for k, d in enumerate(found):
         on = x @ d.direction > TOUCH * np.linalg.norm(x, axis=1)
         on[list(d.held)] = False
@@ -92,8 +105,9 @@ def _distinct(unit: np.ndarray) -> np.ndarray:
     return unit[owner == np.arange(len(unit))]
 
 
-def _on_face(p, z, flat, closure, free, surf, length, g, slope, basis) -> list[Direction]:
+def _on_face(planes: Planes, p, flat, closure, free) -> list[Direction]:
     """The resting directions inside the face that contains p."""
+    z, surf, length, g, slope, basis = planes
     u = np.zeros(len(g))
     real = surf >= 0
     u[real] = length[real] * (z @ p)[surf[real]]
@@ -111,7 +125,7 @@ def _on_face(p, z, flat, closure, free, surf, length, g, slope, basis) -> list[D
     for direction in (1.0, -1.0):
         if np.any(np.abs(z[free] @ w) < TOUCH) or np.any(direction * ahead != np.sign(z[free] @ p)):
             continue
-        holds = _held_bits(z, closure, c, surf, length, g, slope)
+        holds = _held_bits(planes, closure, c)
         if holds is None:
             continue
         for s in (1, -1):
@@ -129,12 +143,13 @@ def _on_face(p, z, flat, closure, free, surf, length, g, slope, basis) -> list[D
     return out
 
 
-def _held_bits(z, closure, c, surf, length, g, slope) -> list[float] | None:
+def _held_bits(planes: Planes, closure, c) -> list[float] | None:
     """Jump forces of the held surfaces if some bits in [slope, 1] keep w on all of them, else None."""
     if len(closure) == 0:
         return []
     from scipy.optimize import lsq_linear
 
+    z, surf, length, g, slope, _ = planes
     jumps, low, high = [], [], []
     for k in closure:
         own = np.flatnonzero(surf == k)

@@ -317,20 +317,29 @@ def overview(sol, title: str = ""):
                 ends = np.array([p.log_start, p.log_end]) / np.log(10) if late else (p.start, p.end)
                 ax.axvspan(*np.clip(ends, *ax.get_xlim()), color=FAINT, alpha=0.18, lw=0, zorder=0)
         if on_a_line:
-            ax = next(axes)
-            low, high = data.x[:, 0].min(), data.x[:, 0].max()
-            room = 0.2 * (high - low) or 1.0
-            function(ax, data, sol.final, np.linspace(low - room, high + room, 400), slope=sol.problem.activation.slope)
-            ax.set(title="Function at the end", xlabel=f"{_axis(data, 0, 'x')}; dots: kinks, as far from 0 as |w|")
+            _final_function(next(axes), sol)
         if flat:
-            ax = next(axes)
-            learned(ax, sol)
-            of_plane = "Sign of f at the end" if not several and _classified(sol.problem) else "Function at the end"
-            of_plane = "Classes at the end" if several else of_plane
-            ax.set_title("Function at the end" if line_of(data) is not None else of_plane)
+            _final_plane(next(axes), sol)
         if title:
             fig.suptitle(title, x=0.01, ha="left", weight="bold")
     return fig
+
+
+def _final_function(ax, sol) -> None:
+    data = sol.problem.data
+    low, high = data.x[:, 0].min(), data.x[:, 0].max()
+    room = 0.2 * (high - low) or 1.0
+    function(ax, data, sol.final, np.linspace(low - room, high + room, 400), slope=sol.problem.activation.slope)
+    ax.set(title="Function at the end", xlabel=f"{_axis(data, 0, 'x')}; dots: kinks, as far from 0 as |w|")
+
+
+def _final_plane(ax, sol) -> None:
+    learned(ax, sol)
+    title = "Function at the end"
+    if line_of(sol.problem.data) is None:
+        several = sol.problem.outputs > 1
+        title = "Classes at the end" if several else "Sign of f at the end" if _classified(sol.problem) else title
+    ax.set_title(title)
 
 
 def _legend(sol) -> list[tuple[str, str]]:
