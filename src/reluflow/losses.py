@@ -10,11 +10,11 @@ A loss with an exponential tail vanishes at infinity only. It is a function of t
 curvature are also given by their logarithms, which hold where the numbers themselves underflow; the flow then keeps
 time by log(1 + t). A loss without a tail has a force of its own size, and its clock is t.
 
-A new loss is a new row. Codes are numbers in compiled kernels: give the next free one and change none.
+A new loss is a new row. Codes are numbers in compiled kernels: give the next that no row of `TABLE` has, change none.
 
 `LOSSES` are the losses of one output. The square serves several outputs as well, summed over them; `Softmax`, the
 cross-entropy of classes, needs at least two. `TABLE` has all of them.
-`reluflow.reference`, which judges the engine, has formulas of its own on purpose.
+`reluflow.reference`, against which the engine is tested, has formulas of its own on purpose.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""How every kernel is compiled: NaN and infinity kept, sums free to be reordered for SIMD, entries cached on disk.
+"""How every kernel is compiled: NaN and infinity kept, sums in the order written, products and
+sums fused, entries cached on disk.
 
     entry     what Python calls; stored on disk with everything it calls inside
     inner     what only kernels call; a call from Python crashes
@@ -27,8 +28,8 @@ from typing import Any, NamedTuple
 
 import numba
 
-# Room between small arrays. A vectorised loop first looks whether what it writes starts close behind what it reads, and
-# takes the scalar way if so, which rounds differently: two arrays must never be neighbours by chance.
+# Room between small arrays. A vectorised loop first tests whether what it writes starts close behind what it reads, and
+# is run as a scalar loop if so, which rounds differently: two arrays must never be neighbours by chance.
 APART = 64
 
 TESTED = (0, 61), (0, 69)  # versions of numba: from, and below

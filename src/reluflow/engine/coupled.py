@@ -3,7 +3,7 @@
 A step is taken as if no bit changed. If afterwards some <q_j, e_k> has the wrong sign, or a neuron is due to be
 released from a surface it is held on, the earliest such moment is found on the dense output, which gives the state
 there, and `surfaces.resolve` decides what happens. Where the step is bounded by stability rather than by its error,
-`implicit` offers another one.
+an implicit one (`implicit`) is tried.
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ from reluflow.engine.tableau import STAGES
 from reluflow.engine.ways import few
 
 GO_ON = -1  # no status: the burst continues
-SMALL = -37.0  # log of an output, relative to 1, that float64 does not see beside others
+SMALL = -37.0  # log of an output, relative to 1, that is lost in the rounding of others
 STABLE = 4.0  # step times fastest rate: the pair is stable to 6, but beyond 4.4 residuals alternate
 AHEAD, WORTH = 1.3, 2.0  # over the longest stable step: what makes an implicit one be tried, and be tried again
 AGAIN = 16  # explicit steps after an implicit one was refused
@@ -69,8 +69,8 @@ def finite(v):
 
 @inner
 def moving(problem, state, work):
-    """Whether some neuron is pulled by a millionth of what the labels can pull: then the flow has not converged, and no
-    rounding needs to be known. With decay pulls do not vanish at the end, and this says nothing."""
+    """Whether some neuron is pulled by a millionth of what the labels can pull: then the flow has not converged,
+    without a look at rounding. False with decay, where pulls do not vanish at the end: that decides nothing."""
     r = problem.e.shape[1]
     unit = 0.0
     if problem.decay > 0.0:
@@ -259,7 +259,7 @@ def calm(problem, state, run, v, work):
         else:
             slow += rate
     grain *= 0.3 * np.exp(run.G + clock_shift(problem, run.clock))
-    # A drift below the rounding of the drive is none: it would bound every jump, for ever.
+    # A drift below the rounding of the drive counts as none: it would bound every jump.
     run.speed = slow if slow > grain else 0.0
     return fast + slow <= 1e-15 + grain
 
@@ -504,7 +504,8 @@ def shorten(problem, state, run, scratch):
 def finish(problem, state, run, scratch):
     """The velocity at the end of the step; False if an implicit step fails the energy balance and is refused.
 
-    The energy feels the square of what the error estimate sees: what is spent must be what the loss lost.
+    The energy dissipated, an integral of squared velocities, must equal the decrease of the loss: a test that the error
+    estimate of the state does not replace.
     """
     step, y1, work = scratch.step, scratch.y1, scratch.work
     step.last = step.clock + step.h >= run.end * (1.0 - 1e-15)
@@ -525,7 +526,8 @@ def finish(problem, state, run, scratch):
 
 @inner
 def inspect(problem, state, run, scratch):
-    """What may have happened inside the step; False if that is for explicit steps, which can be looked into."""
+    """What may have happened inside the step; False if an implicit step may contain an event, which only explicit ones
+    locate."""
     step, work = scratch.step, scratch.work
     step.margin1 = 1.0
     if step.held:

@@ -30,7 +30,7 @@ CHECKPOINT, FRAME = 1, 2
 
 ALIVE, DEAD, DOUBTFUL = 0, 1, 2
 RESCALE = 15  # mantissas are rescaled when the iteration has none of these bits: every 16th
-RESTING = 1.1e-16  # a relative change that float64 does not see
+RESTING = 1.1e-16  # a relative change below the rounding of float64
 UNSEEN = 1e-32  # |theta_j|^2 of a neuron that only shrinks
 LOG2 = float(np.log(2.0))
 
@@ -280,8 +280,8 @@ def move(task, st, work):
 
 @glue
 def resting(task, st, D):
-    """True when an iteration changes no neuron by anything float64 can see, or shrinks one that float64 does not see
-    beside others."""
+    """True when an iteration changes every neuron by less than rounding, or shrinks one whose output is lost in the
+    rounding of others."""
     d, m = st.q.shape
     rest = True
     for j in range(m):
@@ -464,7 +464,7 @@ def begin(task, st, run, batch):
 
 @glue
 def iterate(task, st, run, batch, work, room):
-    """One iteration: the state is looked at, written where that is due, and left; returns why it stopped."""
+    """One iteration: tests the state, writes it where that is due, and advances it; returns why it stopped."""
     now = run.iteration
     full = task.batch == task.y.size
     fresh = run.fresh == 1

@@ -35,7 +35,7 @@ def on_invariant(b, square, c, kind, delta):
     """(b, c, factor of q) with |q|^2 + b^2 = 2 and 2 e^{2c} (b^2 - 1) = a^2 - |w|^2 = kind e^delta, from a state that
     has left them by little; `square` is |q|^2.
 
-    The smallest of |q|, b and |b^2 - 1| is believed: it could not be had from the others, which lose its digits.
+    The smallest of |q|, b and |b^2 - 1| is kept and the others follow from it: computed from them it would lose digits.
     """
     if kind != 0.0:
         if abs(b * b - 1.0) < 0.5:
@@ -165,7 +165,7 @@ def error(problem, state, run, scratch, h):
 def output_error(problem, state, run, e5, work):
     """Effect of the state error e5 on the outputs, relative to max(1, |f|), linearised at the last work.u.
 
-    Below the rounding of an output's own terms nothing can be asked of it.
+    An error below the rounding of an output's own terms does not count.
     """
     m, big = state.bits.shape
     r = problem.e.shape[1]

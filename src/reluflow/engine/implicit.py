@@ -1,9 +1,9 @@
 """Stiff stretches: Radau's five-stage step, implicit in the outputs alone.
 
-While no bit changes, the velocity is linear in the drive, y' = V(y) g(f(y)) (decay subtracts a constant), and what
-is stiff is g. So the Jacobian is
-taken as -V kappa J, J = df/dy, kappa_i = -dg_i/df_i the curvature of the loss, of rank n whatever the width, and
-Newton's equations for the stages Z, (I + h A x V kappa J) dZ = -R, come down to n unknowns a stage:
+While no bit changes, the velocity is linear in the drive, y' = V(y) g(f(y)) (decay subtracts a constant), and what is
+stiff is g. So the Jacobian is taken as -V kappa J, J = df/dy, kappa_i = -dg_i/df_i the curvature of the loss, which has
+rank n whatever the width. Newton's equations for the stages Z, (I + h A x V kappa J) dZ = -R, then have n unknowns a
+stage:
 
     (I + h A x kappa K) omega = -kappa J R,     K = J V,     dZ = -R - h (A x V) omega.
 
@@ -11,7 +11,7 @@ V, kappa and J are those of the start of the step, or of every stage where they 
 
 Order 9, and residuals never change sign by overshooting. The error is the difference to the quadrature of order 5
 that also uses the start with weight 1/MU, filtered by (I + (h/MU) V kappa J)^-1 [Hairer and Wanner, section IV.8]. A
-step is only offered: `coupled.burst` takes it when no neuron crosses a surface or is released from one.
+step is a proposal: `coupled.burst` accepts it when no neuron crosses a surface or is released from one.
 """
 
 from typing import NamedTuple

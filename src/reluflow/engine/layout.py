@@ -2,7 +2,7 @@
 
 A state y is one vector: the rows q_1 ... q_m (r numbers each), the output weights b (m), the log sizes c (m), and the
 energy dissipated so far. Velocities, stages of a step and errors have the same layout. `row`, `weights` and `energy`
-are the only code that knows these positions.
+are the only code with these positions.
 
 The numbers of a run are one record, `run.clock`, `run.n_steps` and so on, which kernels and drivers read and change by
 name. Arrays that travel together are named tuples.
@@ -195,7 +195,7 @@ class Checkpoints(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """States to be looked at, one row each, and what is seen: outputs, log loss, bits (no rows: not wanted)."""
+    """States to be evaluated, one row each, and the results: outputs, log loss, bits (no rows: not wanted)."""
 
     clock: np.ndarray
     y: np.ndarray

@@ -140,9 +140,10 @@ def fastest(problem, state, scratch, j):
 def suspects(problem, state, scratch):
     """Pairs (neuron, surface) that may have met in the step; surface -1 stands for a change of sign of b.
 
-    To reach a surface and come back takes a way of at least a + b, the distances at the two ends; a neuron whose way
-    is shorter, at most REACH h times its largest velocity among the stages, has not met it. A wrong sign without a
-    force that could have made it is rounding: such a coordinate is put back on its surface, and step.moved says so.
+    A pair is excluded if the path of the neuron in the step is too short: to reach the surface and come back takes at
+    least a + b, the distances at the two ends, and the path is at most REACH h times the largest velocity among the
+    stages. A wrong sign without a force that could have made it is rounding: such a coordinate is put back on its
+    surface, and step.moved is 1.
     Fills scratch.who, scratch.where and step.suspects.
     """
     m, big = state.bits.shape

@@ -1,4 +1,4 @@
-"""A neuron at w = 0, where every surface meets: it passes, turns, or rests until the drive opens a way.
+"""A neuron at w = 0, where every surface meets: it passes, turns, or stays until the drive lets it leave.
 
 Reached only while sliding, or started at. Where every surface attracts (s F_k <= 0) the neuron goes uphill on a concave
 function and what follows is unique; in the plane the ways out are counted; elsewhere it is recorded as not unique.
@@ -19,8 +19,8 @@ MANY = 3  # changes of side in the last steps of the ascent: the ray lies on the
 
 
 class Ascent(NamedTuple):
-    """The ray found from w = 0: its bits, how often each still switched at the end, growth rate, and what of that is
-    none."""
+    """The ray found from w = 0: its bits, how often each still switched at the end, its growth rate, and the `least`
+    rate that counts as growth."""
 
     side: np.ndarray
     flips: np.ndarray
@@ -30,7 +30,7 @@ class Ascent(NamedTuple):
 
 @inner
 def rest_at_origin(problem, state, run, work, j, unique):
-    """w_j = 0 and no way out of it: the neuron is dormant until the drive opens one."""
+    """w_j = 0 and no direction in which it leaves: the neuron is dormant until the drive gives one."""
     fill(row(state.y, j, problem.e.shape[1]), 0.0)
     for k in range(state.code.shape[1]):
         kind = surfaces.change(state.code[j, k], PINNED)
@@ -155,7 +155,7 @@ def leave_origin(problem, state, run, work, j, way):
 
 @making
 def leave_dormancy(problem, state, run, work):
-    """Dormant neurons at w = 0 go on when the drive opens a way; True if one did."""
+    """Dormant neurons leave w = 0 when the drive gives a direction; True if one did."""
     r = problem.e.shape[1]
     way = np.empty(r + APART)[:r]
     moved = False

@@ -1,5 +1,5 @@
-"""What happens rarely, apart from the stepping loop so that it is compiled once: the start, a checkpoint coming back,
-neurons at w = 0, jumps over frozen phases, and looking at stored states.
+"""What happens rarely, apart from the stepping loop so that it is compiled once: the start, the return to a checkpoint,
+neurons at w = 0, jumps over frozen phases, and reading of stored states.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What happens on activation surfaces: a neuron crosses, slides (Filippov), is released. All bits are decided here.
+"""What happens on activation surfaces: a neuron crosses, slides (Filippov), is released. `resolve` decides all bits.
 
 On the surfaces T of a neuron with sign s the bits m_k solve the box complementarity problem
 
@@ -657,7 +657,7 @@ def gather(problem, state, work, j):
 
 @inner
 def turn_round(problem, state, work, j, box):
-    """Gives repelling surfaces the bit that the velocity at the solution asks for: (whether one changed, unique?)."""
+    """Gives repelling surfaces the bit that fits the velocity at the solution: (whether one changed, unique?)."""
     s, mark = state.sign[j], work.mark
     again, unique = False, True
     for a in range(box.surface.size):

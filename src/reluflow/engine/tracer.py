@@ -1,4 +1,4 @@
-r"""One neuron under a recorded drive, with its own events: what neurons do between two looks at each other.
+r"""One neuron under a recorded drive, with its own events: its motion over a stretch of time.
 
 The surface forces over a stretch of time of length H are polynomials, F_k(x) = sum_i F_ki x^i with x in [0, 1] the
 fraction of the stretch. In a cell the neuron obeys a linear equation with D(x) = sum_i D_i x^i:
@@ -7,7 +7,7 @@ fraction of the stretch. In a cell the neuron obeys a linear equation with D(x) 
     a' = sum_i x^i (beta_i + sum_l Gamma_il alpha_l),   beta_i = <D_i, q>,   Gamma_il = <D_i, D_l>,
 
 solved by the Taylor series of the one number a. Everything the events need is an inner product: with coefficients C_i,
-D_i = sum_k C_ik e_k, and V_ik = <D_i, e_k>, the surfaces see <w, e_k> = u_k + sum_i alpha_i V_ik. A bit that changes
+D_i = sum_k C_ik e_k, and V_ik = <D_i, e_k>, on the surfaces <w, e_k> = u_k + sum_i alpha_i V_ik. A bit that changes
 changes one column of C, and adds a multiple of e_k to D and of a row of the Gram matrix to V. A held surface has the
 coefficient nu that keeps <D, e_k> = 0.
 
@@ -33,7 +33,7 @@ from reluflow.engine.surfaces import Hold
 NODES = 6  # of the Gauss rule, and coefficients of a polynomial
 TAYLOR = 18
 MOST_LOOKS = 4000  # between two of the places of LOOKS: beyond, what is left to exclude is rounding
-LOOKS = 10  # places at which a surface is looked at before its crossing is located
+LOOKS = 10  # places at which the sign on a surface is tested before its crossing is located
 MOST_EVENTS = 400  # of one neuron in one stretch
 
 _x, _w = np.polynomial.legendre.leggauss(NODES)
@@ -325,10 +325,11 @@ def stays_above(one, watch, xa, va, xb, vb):
 
 @inner
 def stays_held(one, watch, xa, xb, half):
-    """The same of a surface that attracts all along, its two sides apart.
+    """`stays_above` for the margin of a held surface that attracts on all of [xa, xb], each of its two sides by itself.
 
-    The margin of a neuron held by rounding is rounding for as long as it slides. The side on which that is so bends
-    with the force the bit has to give, and with F by the slope alone; a bound with all of F would halve without end.
+    Where a neuron is held by rounding, its margin is rounding for as long as it slides. On that side the second
+    derivative is that of the force the bit has to give and `slope` times that of F; a bound with all of F would have
+    intervals halved without end.
     """
     k, hold = watch.k, watch.hold
     Fa, Fb = -hold.sign * force(one.F, xa), -hold.sign * force(one.F, xb)

@@ -1,6 +1,6 @@
 """Many neurons, many events: all neurons over a stretch of time at once, the drive found by iteration.
 
-Neurons see each other only through the n outputs. Over a stretch [t, t + H] the drive is taken as a polynomial through
+Neurons interact only through the n outputs. Over a stretch [t, t + H] the drive is taken as a polynomial through
 Gauss nodes; every neuron is traced under it alone, event by event (`tracer`), which gives outputs, hence a new drive,
 until it no longer changes. An event costs one neuron's work instead of a step of everything.
 
@@ -262,7 +262,7 @@ def put_back(problem, state, window):
 
 @inner
 def error(state, work, window):
-    """What the polynomials cannot carry, felt by the worst neuron: see the head of this file."""
+    """The effect on the worst neuron of what the polynomials leave out: see the head of this file."""
     m, big = state.bits.shape
     at, H, hits = window.at, window.stretch.H, window.hits
     top = work.acc
@@ -587,8 +587,8 @@ def trace_blocks(problem, state, run, work, window, first, last, kept):
 def advance(problem, state, run, work, window, limits, checkpoints):
     """Some stretches: limits.stretches of them, about limits.neurons traced; a status of `layout`.
 
-    SHORT says that the next one is for the coupled regime, PAUSED that one is being worked at; with no neurons to
-    trace, that one is left.
+    SHORT: the next stretch is for the coupled regime. PAUSED: a stretch is not finished, and the next call goes on with
+    it (limits.neurons = -1: after `drive.threads` has traced its neurons).
     """
     m, big = state.bits.shape
     stretch = window.stretch

@@ -8,8 +8,9 @@ depends on directions alone. Both layers trained: w = e^c q, a = e^c b, |q|^2 = 
 
     u' = (b/r) (D - <u,D> u),   b' = (1 - b^2) r <u,D>,   c' = b r <u,D>;
 
-where w = 0 and all directions pull inwards it stays, its direction looking for a way out (b = +-sqrt 2, q = 0);
-first layer alone: w = e^c u, A = a e^c, u' = a e^-c (D - <u,D> u), c' = a e^-c <u,D>.
+a neuron at w = 0 (b = +-sqrt 2, q = 0) stays there while b <u, D> < 0 in every direction, and its u moves by
+u' = b (D - <u,D> u) towards the direction in which that is largest. First layer alone: w = e^c u, A = a e^c, u' =
+a e^-c (D - <u,D> u), c' = a e^-c <u,D>.
 
 Neurons that come to point the same way differ by e^-mu t, which no unit vector can hold, and part again when the
 cluster sits on a saddle. A balanced neuron next to another one is therefore written as u_j = u_p + e^{l_j} z_j, p its
