@@ -85,7 +85,7 @@ def one(seed, structure):
     p, t1, rtol, about = problem(seed, structure)
     regime = ("coupled", "windows", None)[seed % 3]
     row = dict(seed=seed, rtol=rtol, t1=t1, regime=regime or "free", **about)
-    limits = rf.Limits(seconds=45)
+    limits = rf.Limits(seconds=120)
     exact.REGIME = regime
     a = rf.solve(p, rf.Flow(rtol=rtol), t1=t1, limits=limits, throw=False)
     exact.REGIME = OTHER[regime]

@@ -92,3 +92,33 @@ def test_an_equality_of_lemma_15_holds_up_to_roundings_of_its_logarithms():
     w = [[2.437679480996303, -0.054163952518103534], [3.3380093199006873, 4.5784688088988155]]
     problem = balanced(x, [1.0, -1.0], w, [1, -1], -2121.5157461746426, loss="exponential", reduction="sum")
     assert holds(rf.check("min2024.lemma15", rf.solve(problem, rf.Flow(rtol=1e-8), log_t1=18.0)))
+
+
+@pytest.mark.parametrize(
+    ("name", "neuron"),
+    [
+        ("theorem3_2", {"m": 2, "norm": 0.00399, "phi": 0.0004}),  # at t = 60 the loss has not changed by a rounding
+        ("rates", {"m": 0, "norm": 4.953588770853872, "phi": 2.0018502472263338}),  # v* is all but met on the way
+        ("restarts", {"m": 1, "norm": 0.30638569913963226, "phi": 0.00041375853662044444}),  # widths equal to rounding
+        ("theorem3_3", {"m": 0, "norm": 19.838523840528172, "phi": 0.00038765549341117307}),  # a frame 117 rtol off
+        ("orbit", {"m": 1, "norm": 1.315445796719499, "phi": 1.1979389251814}),  # a frame 126 rtol off
+    ],
+)
+@pytest.mark.parametrize("rtol", [1e-10, 1e-12])
+def test_claims_on_one_neuron_are_not_violated_by_roundings(name, neuron, rtol):
+    run = rf.single.solve(rf.single.Problem(**neuron), rf.Flow(rtol=rtol), t1=60.0)
+    assert not [c for c in rf.check(f"lee2023.{name}", run).claims if c.verdict == "violated"]
+
+
+def test_frames_of_one_neuron_between_steps_lie_on_its_orbit():
+    run = rf.single.solve(
+        rf.single.Problem(m=1, norm=1.315445796719499, phi=1.1979389251814), rf.Flow(rtol=1e-10), t1=60
+    )
+    rising = np.flatnonzero(np.diff(run.y, prepend=-np.inf) > 0)[1:]
+    exact = rf.single.orbit(run.problem, y=run.y[rising])
+    assert np.max(np.abs(exact.log_norm - run.log_norm[rising])) < 2e-10
+
+
+def test_nearly_orthogonal_rows_need_not_have_events():
+    problem = balanced(np.eye(2), [0.0017772300184495, -0.0015758479588865366], [[1.0, -2], [-1, 3]], [1, -1], -5.0)
+    assert not [c for c in rf.check("boursier2022.nearly_orthogonal", problem).claims if c.verdict == "violated"]

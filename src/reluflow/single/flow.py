@@ -113,7 +113,8 @@ def follow(layers: np.ndarray, counts: list[int], y0: float, rtol: float, log_t1
     if held is None and not math.isfinite(y0):
         held, y0 = ((0.0, 0.0, 1.0) if y0 < 0 else (math.pi, 1.0, 0.0)), 0.0
     start = np.array([lam, y0, 0.0, *layers])
-    rtol = max(0.1 * rtol, LEAST_RTOL)  # between steps the polynomial is a little less exact than at them
+    # Between steps the polynomial is less exact than at them, by a factor of up to 1,000.
+    rtol = max(0.004 * rtol, LEAST_RTOL)
     # Logarithms are to be right absolutely, lambda near 0 relatively.
     rel = np.maximum(rtol / np.maximum(1.0, np.abs([lam, y0, lam, *layers])), LEAST_RTOL)
     rest = NEAR if log_t1 == math.inf else FAR

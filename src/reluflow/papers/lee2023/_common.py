@@ -38,7 +38,9 @@ def columns(run: Run, restart: float = 0.0) -> tuple[Columns, float, float]:
     l = run.log_ratio[after]
     with np.errstate(divide="ignore", over="ignore"):
         log_t = (own if restart == 0 else np.log(np.exp(own) - restart)) + run.problem.log_unit_time
-        return Columns(log_t, l, run.y[after], slack(run, l), np.exp(log_t), np.exp(own)), l0, y0
+        # Bounds move by at most one a unit of time, and t - restart has the rounding of t.
+        rounding = 8 * EPS * restart * math.exp(run.problem.log_unit_time) if restart > 0 else 0.0
+        return Columns(log_t, l, run.y[after], slack(run, l) + rounding, np.exp(log_t), np.exp(own)), l0, y0
 
 
 def slack(run: Run, logs: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ def check(run: Run) -> Report:
         worst("increase of log tan(phi/2) between frames", gains, ">", 0.0, 0.0, run.t[1:], log=False),
         limit("pi - phi at the end", run.log_theta[-1], "<=", math.log(NEAR), log=True, missing=far),
         limit("|log v/v*| at the end", left, "<=", NEAR, missing=apart),
-        limit("loss at the end, and at the start", run.log_loss[-1], "<", run.log_loss[0], log=True),
+        limit("loss at the end, and at the start", run.log_loss[-1], "<=", run.log_loss[0], log=True),
     ]
     return Report("lee2023.theorem3_2", claims, [is_flow(run), *starts_well(run)], until=until)
 
