@@ -80,6 +80,19 @@ def test_a_start_on_a_repelling_surface_stays_off_and_is_not_unique(engine):
     assert (bits[0], code[0], unique) == (0.0, f.OFF + f.FRESH, False)
 
 
+@pytest.mark.parametrize("slope", [0.0, 0.1, 0.9])
+def test_a_weak_surface_is_crossed_the_way_the_neuron_moves(engine, slope):
+    """A run stood still at t = 2e-7: the surface of a datum with a force of 1.3e-13 attracted, but bits 0.9 times that
+    apart counted as equal, so that a neuron moving across was put back on the side it came from."""
+    s, f = engine.surfaces, engine.field
+    one = neuron(engine, [[1.0, 0.0], [0.6, 0.8]], slope)
+    for force in np.geomspace(1e-15, 1e-11, 60):
+        for push, mark, to in ((1.0, s.RISING, f.ON), (-1.0, s.FALLING, f.OFF)):
+            bits = [slope if mark == s.RISING else 1.0, 1.0]
+            _, code, unique, _ = resolve(engine, one, [-force, push], [0.0, 0.0], bits, [mark, s.ABSENT])
+            assert (code[0] & 3) == to and unique
+
+
 def test_forced_releases_are_obeyed(engine):
     s, f = engine.surfaces, engine.field
     one = neuron(engine, [[1.0, 0.0], [0.6, 0.8]])

@@ -643,8 +643,8 @@ def gather(problem, state, work, j):
         F = work.jump[k]
         for b in range(t):
             G[a, b] = problem.gram[k, surface[b]]
-        # A jump below rounding decides nothing: such a surface is simply crossed.
-        attract[a] = 1 if s * F < -(grain + 10.0 * work.noise[k]) else 0
+        # Bits that differ by less than rounding decide nothing: such a surface is simply crossed.
+        attract[a] = 1 if s * F * (1.0 - problem.slope) < -(grain + 10.0 * work.noise[k]) else 0
         if attract[a] == 1 and mark[k] != FORCE_OFF and mark[k] != FORCE_ON:
             lower[a], upper[a] = problem.slope * abs(F), abs(F)
         else:
