@@ -8,6 +8,7 @@ from tests.support.outputs import exit_times, half_times, three_classes
 
 import reluflow as rf
 from reluflow.drive.frozen import first_below
+from reluflow.reference import flow as reference
 
 KINDS = ("slide", "release_on", "release_off")
 
@@ -218,6 +219,18 @@ def test_the_first_root_of_a_sum_of_exponentials_is_found():
             assert found == np.inf
         else:
             assert found == pytest.approx(t[below[0]], abs=2.1e-4)
+
+
+# The reference ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", KNOWN)
+def test_the_reference_has_the_losses_and_events_of_an_independent_integrator(case):
+    """Both losses of several outputs; t = 3 for the sake of time."""
+    found = reference(random_problem(*case), [3.0], digits=20)
+    sol = random_run(*case)
+    np.testing.assert_allclose(found.outputs()[0], sol.outputs_at([3.0])[0], atol=1e-10)
+    assert float(found.losses()[0]) == pytest.approx(sol.loss_at([3.0])[0], abs=1e-11)
 
 
 # Late times -----------------------------------------------------------------------------------------------------------

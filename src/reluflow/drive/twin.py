@@ -31,8 +31,15 @@ class Parting(NamedTuple):
     neuron: int
 
 
-def rotation(r: int) -> np.ndarray:
-    """A random rotation of R^r, always the same one."""
+def rotation(e: np.ndarray) -> np.ndarray:
+    """A random rotation of the space of the unit rows `e`, always the same one.
+
+    Coordinates in which every row is an axis (orthogonal data) are put in the opposite order instead: there <w, x> is
+    known to its own last digit, however small it is beside |w|, and in rotated coordinates to that of |w| only.
+    """
+    r = e.shape[1]
+    if np.all(np.count_nonzero(e, axis=1) == 1):
+        return np.eye(r)[::-1]
     return np.linalg.qr(np.random.default_rng(SEED).normal(size=(r, r)))[0]
 
 

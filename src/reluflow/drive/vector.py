@@ -48,7 +48,7 @@ class Machine:
         self.made_of = (problem, rtol, end, rest, self.units, turned)
         self.pk, self.coords, self.start = pack(problem, self.units)
         if turned:
-            turn = rotation(self.start.q.shape[1])
+            turn = rotation(self.pk.e)
             self.pk = self.pk._replace(e=np.ascontiguousarray(self.pk.e @ turn))
             self.start = self.start._replace(q=self.start.q @ turn)
         self.twin: Twin | None = None

@@ -9,6 +9,7 @@ Rows on one line, x_i = alpha_i e, are one *surface* <w, e> = 0. A neuron lies o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from reluflow.reference.arith import arb, dot, fix, norm, number, project
@@ -108,25 +109,28 @@ def network(problem) -> Network:
     return net
 
 
-def neurons(problem, net: Network) -> list[Neuron]:
-    """The initial weights; a balanced row gets a = s|w| to full precision. Sides of surfaces touched are left at 0."""
-    out = []
-    log_w, log_a = problem.init.log_scales
-    for row, a0, lw, la in zip(problem.init.w, problem.init.a, log_w, log_a, strict=True):
+def initial(problem) -> Iterator[tuple[list, list, bool]]:
+    """(w, a, whether the row is balanced) of every neuron, a as a list of its outputs."""
+    init = problem.init
+    for row, column, lw, la in zip(init.w, init.a.reshape(len(init.a), -1), *init.log_scales, strict=True):
         scale_w, scale_a = number(lw).exp(), number(la).exp()
-        w = [(number(v) * scale_w).mid() for v in row]
-        a = (number(a0) * scale_a).mid()
-        total = a * a + dot(w, w)
-        close = abs(a * a - dot(w, w)) <= BALANCED * total
-        balanced = problem.train == "both" and bool(close)
+        w, a = [(number(v) * scale_w).mid() for v in row], [(number(v) * scale_a).mid() for v in column]
+        ww, aa = dot(w, w), dot(a, a)
+        yield w, a, problem.train == "both" and bool(abs(aa - ww) <= BALANCED * (aa + ww))
+
+
+def sides(net: Network, w) -> list[int]:
+    """On which side of every surface w is: 1, -1, or 0 where it touches one."""
+    heights = [dot(w, s.normal) for s in net.surfaces]
+    return [1 if u > 0 else -1 if u < 0 else 0 for u in heights]
+
+
+def neurons(problem, net: Network) -> list[Neuron]:
+    """The initial weights; a balanced row gets a = s|w| to full precision."""
+    out = []
+    for w, (a,), balanced in initial(problem):
         sign = 1 if a > 0 else -1 if a < 0 else 0
-        if balanced:
-            a = (sign * norm(w)).mid()
-        sides = []
-        for s in net.surfaces:
-            u = dot(w, s.normal)
-            sides.append(1 if u > 0 else -1 if u < 0 else 0)
-        out.append(Neuron(w, a, sign, balanced, sides))
+        out.append(Neuron(w, (sign * norm(w)).mid() if balanced else a, sign, balanced, sides(net, w)))
     return out
 
 

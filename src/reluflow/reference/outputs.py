@@ -9,27 +9,18 @@ from __future__ import annotations
 
 from operator import mul
 
-from reluflow.reference.arith import arb, dot, fix, horner, norm, number, unfix
+from reluflow.reference.arith import arb, dot, fix, horner, norm, unfix
 from reluflow.reference.integrate import _Run
-from reluflow.reference.network import BALANCED, Network, Neuron
+from reluflow.reference.network import Network, Neuron, initial, sides
 from reluflow.reference.series import _times
 
 
 def neurons(problem, net: Network) -> list[Neuron]:
-    """The initial weights; a balanced row gets |a| = |w| to full precision. Sides of surfaces touched are left at 0."""
-    out = []
-    log_w, log_a = problem.init.log_scales
-    for row, column, lw, la in zip(problem.init.w, problem.init.a, log_w, log_a, strict=True):
-        scale_w, scale_a = number(lw).exp(), number(la).exp()
-        w = [(number(v) * scale_w).mid() for v in row]
-        a = [(number(v) * scale_a).mid() for v in column]
-        ww, aa = dot(w, w), dot(a, a)
-        balanced = bool(abs(aa - ww) <= BALANCED * (aa + ww))
-        if balanced:
-            a = stretched(a, (ww / aa).sqrt())
-        heights = [dot(w, s.normal) for s in net.surfaces]
-        out.append(Neuron(w, a, 1, balanced, [1 if u > 0 else -1 if u < 0 else 0 for u in heights]))
-    return out
+    """The initial weights; a balanced row gets |a| = |w| to full precision."""
+    return [
+        Neuron(w, stretched(a, (dot(w, w) / dot(a, a)).sqrt()) if balanced else a, 1, balanced, sides(net, w))
+        for w, a, balanced in initial(problem)
+    ]
 
 
 def stretched(v, factor):

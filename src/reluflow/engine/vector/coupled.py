@@ -40,6 +40,7 @@ from reluflow.engine.vector.groups import gather
 from reluflow.engine.vector.layout import heads
 from reluflow.engine.vector.locate import first_release, released_before
 from reluflow.engine.vector.surfaces import margins
+from reluflow.engine.ways import few
 
 MERGE = -16.0  # log of a follower's size over its neuron's, above which it is added to the neuron
 
@@ -271,7 +272,9 @@ def begin(problem, state, run, scratch):
     for j in range(state.sign.size):
         if state.slid[j] > 0 and state.dead[j] == 0:
             step.held = 1
-        if state.dead[j] == DORMANT:
+        if state.dead[j] == DORMANT and few(problem):
+            step.held = 1
+        elif state.dead[j] == DORMANT:
             step.dormant = 1
     return finite(scratch.K[0])
 

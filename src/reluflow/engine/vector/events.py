@@ -13,7 +13,25 @@ from reluflow.engine.origin import leave_origin
 from reluflow.engine.vector.field import contract, followed_by, noise
 from reluflow.engine.vector.groups import distance, one_cell
 
-ROUNDING = 1e-13  # <q_j, e_k> of one row of several that is rounding
+ROUNDING = 1e-13  # <q_j, e_k>, over the sum of the moduli of its terms, that is rounding in one row of several
+
+
+@inner
+def rounding(problem, y, j, s):
+    """What of <q_j, e_s> is rounding. In coordinates along the data there is one term, known to its own last digit."""
+    q, e = row(y, j, problem.e.shape[1]), problem.e[s]
+    total = 0.0
+    for i in range(q.size):
+        total += abs(q[i] * e[i])
+    return ROUNDING * total
+
+
+@inner
+def known(problem, state, scratch, j, s):
+    """Whether <q_j, e_s> is more than rounding at the start or at the end of the step."""
+    if abs(scratch.u0[j, s]) > rounding(problem, state.y, j, s):
+        return True
+    return abs(scratch.u1[j, s]) > rounding(problem, scratch.y1, j, s)
 
 
 @inner
@@ -22,14 +40,14 @@ def told_by(problem, state, scratch, j, s):
     the follower with the largest; -1 where all are rounding. A neuron that has just left the surface is near it by
     itself."""
     u0, u1 = scratch.u0, scratch.u1
-    if state.code[j, s] >= FRESH or abs(u0[j, s]) > ROUNDING or abs(u1[j, s]) > ROUNDING:
+    if state.code[j, s] >= FRESH or known(problem, state, scratch, j, s):
         return j
     _, c = weights(state.y, state.sign.size)
     best, top = -1, -np.inf
     for p in range(problem.m + j, state.sign.size, problem.m):
         if state.lead[p] == j:
             size = max(abs(u0[p, s]), abs(u1[p, s]))
-            if size > ROUNDING and c[p] + np.log(size) > top:
+            if known(problem, state, scratch, p, s) and c[p] + np.log(size) > top:
                 best, top = p, c[p] + np.log(size)
     return best
 
@@ -135,6 +153,8 @@ def at_event(problem, state, run, scratch, v):
     step, work = scratch.step, scratch.work
     first, same = step.neuron, scratch.who
     noise(problem, state, state.y, work)
+    if step.side == surfaces.FROM_ORIGIN:
+        run.origin = first + 1
     for j in range(problem.m):
         same[j] = 1 if j == first or joined(problem, state, first, j) else 0
     for j in range(problem.m):
@@ -152,7 +172,8 @@ def at_event(problem, state, run, scratch, v):
             if j == step.neuron and step.side < 0:
                 by = max(j, told_by(problem, state, scratch, j, step.surface))
             for s in range(work.mark.size):
-                if abs(work.u[j, s]) <= ROUNDING and told_by(problem, state, scratch, j, s) != j:
+                here = abs(work.u[j, s]) > rounding(problem, state.y, j, s)
+                if not here and told_by(problem, state, scratch, j, s) != j:
                     work.u[j, s] = 1.0  # not on the surface: a follower tells where the neuron is
         if mark_surfaces(problem, state, run, scratch, v, j):
             contract(problem, state, state.y, work, by)

@@ -12,7 +12,7 @@ from reluflow.engine.layout import row, weights
 from reluflow.engine.surfaces import watch
 from reluflow.engine.tableau import DENSE, E3, E5, STAGES, A, C
 from reluflow.engine.vector.field import SEEN, add_up, velocity, zero
-from reluflow.engine.vector.layout import heads
+from reluflow.engine.vector.layout import heads, pair
 from reluflow.engine.vector.surfaces import margins
 
 CANCELLED = 1e-12  # rounding, with room, of a change of the outputs that cancels
@@ -73,14 +73,13 @@ def settle(problem, state, y):
 def add_follower(problem, state, j, p):
     """Adds follower p to neuron j."""
     rows = state.sign.size
-    r, k = problem.e.shape[1], problem.k
-    b_all = heads(state.y, rows, k)
     _, c = weights(state.y, rows)
-    q, b, dq, db = row(state.y, j, r), row(b_all, j, k), row(state.y, p, r), row(b_all, p, k)
+    q, b = pair(problem, state.y, rows, j)
+    dq, db = pair(problem, state.y, rows, p)
     ratio = np.exp(c[p] - c[j])
-    for i in range(r):
+    for i in range(q.size):
         q[i] += ratio * dq[i]
-    for o in range(k):
+    for o in range(b.size):
         b[o] += ratio * db[o]
     size = np.sqrt(0.5 * (square_norm(q) + square_norm(b)))
     stretch(q, 1.0 / size)
@@ -92,13 +91,11 @@ def add_follower(problem, state, j, p):
 def rescale(problem, state):
     """Followers with |q|^2 + |b|^2 = 2 again; those that are 0 are given up."""
     rows = state.sign.size
-    r, k = problem.e.shape[1], problem.k
-    b_all = heads(state.y, rows, k)
     _, c = weights(state.y, rows)
     for p in range(problem.m, rows):
         if state.lead[p] < 0:
             continue
-        q, b = row(state.y, p, r), row(b_all, p, k)
+        q, b = pair(problem, state.y, rows, p)
         size = np.sqrt(0.5 * (square_norm(q) + square_norm(b)))
         if size > 0.0:
             stretch(q, 1.0 / size)

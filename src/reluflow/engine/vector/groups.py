@@ -9,8 +9,9 @@ them together, which is stable; their differences are linear, with log sizes of 
 import numpy as np
 
 from reluflow.engine._jit import inner
-from reluflow.engine.layout import row, weights
-from reluflow.engine.vector.layout import heads
+from reluflow.engine.field import copy, fill
+from reluflow.engine.layout import weights
+from reluflow.engine.vector.layout import pair
 
 JOIN = 2.5e-8  # distance of (q, b) below which neurons are joined: rounding over it is an error of the difference, and
 # so is its square over it, which linear followers leave out
@@ -35,15 +36,13 @@ def balanced(state, c, j):
 @inner
 def distance(problem, state, i, j):
     """The distance of (q, b) of two neurons; 0 if and only if they are equal to the bit."""
-    r, k = problem.e.shape[1], problem.k
-    b_all = heads(state.y, state.sign.size, k)
-    q, p = row(state.y, i, r), row(state.y, j, r)
-    b, a = row(b_all, i, k), row(b_all, j, k)
+    q, b = pair(problem, state.y, state.sign.size, i)
+    p, a = pair(problem, state.y, state.sign.size, j)
     total, top = 0.0, 0.0
-    for s in range(r):
+    for s in range(q.size):
         top = max(top, abs(q[s] - p[s]))
         total += (q[s] - p[s]) ** 2
-    for o in range(k):
+    for o in range(b.size):
         top = max(top, abs(b[o] - a[o]))
         total += (b[o] - a[o]) ** 2
     return max(top, np.sqrt(total))
@@ -69,15 +68,14 @@ def leader(problem, state, j):
 @inner
 def known(problem, state, j):
     """Whether a follower of neuron j is not 0."""
-    r, k = problem.e.shape[1], problem.k
-    b_all = heads(state.y, state.sign.size, k)
     for p in range(problem.m + j, state.sign.size, problem.m):
         if state.lead[p] == j:
-            for i in range(r):
-                if row(state.y, p, r)[i] != 0.0:
+            q, b = pair(problem, state.y, state.sign.size, p)
+            for i in range(q.size):
+                if q[i] != 0.0:
                     return True
-            for o in range(k):
-                if row(b_all, p, k)[o] != 0.0:
+            for o in range(b.size):
+                if b[o] != 0.0:
                     return True
     return False
 
@@ -86,32 +84,29 @@ def known(problem, state, j):
 def follow(problem, state, i, j):
     """Neuron j gets the (q, b) of neuron i; the difference is added to its follower in the last place."""
     rows = state.sign.size
-    r, k = problem.e.shape[1], problem.k
-    b_all = heads(state.y, rows, k)
     _, c = weights(state.y, rows)
     p = rows - problem.m + j
-    q, to, more = row(state.y, j, r), row(state.y, i, r), row(state.y, p, r)
-    b, b_to, b_more = row(b_all, j, k), row(b_all, i, k), row(b_all, p, k)
+    q, b = pair(problem, state.y, rows, j)
+    to, b_to = pair(problem, state.y, rows, i)
+    more, b_more = pair(problem, state.y, rows, p)
     if state.lead[p] != j:
         state.lead[p] = j
-        for s in range(r):
-            more[s] = 0.0
-        for o in range(k):
-            b_more[o] = 0.0
+        fill(more, 0.0)
+        fill(b_more, 0.0)
         c[p] = c[j]
     old = np.exp(c[p] - c[j])
     total = 0.0
-    for s in range(r):
+    for s in range(q.size):
         more[s] = old * more[s] + (q[s] - to[s])
         total += more[s] ** 2
-    for o in range(k):
+    for o in range(b.size):
         b_more[o] = old * b_more[o] + (b[o] - b_to[o])
         total += b_more[o] ** 2
     size = np.sqrt(0.5 * total)
     if size > 0.0:
-        for s in range(r):
+        for s in range(q.size):
             more[s] /= size
-        for o in range(k):
+        for o in range(b.size):
             b_more[o] /= size
         c[p] = c[j] + np.log(size)
 
@@ -119,9 +114,8 @@ def follow(problem, state, i, j):
 @inner
 def gather(problem, state):
     """Joins neurons that have come near; whether any was."""
-    _, c = weights(state.y, state.sign.size)
-    b_all = heads(state.y, state.sign.size, problem.k)
-    r, k = problem.e.shape[1], problem.k
+    rows = state.sign.size
+    _, c = weights(state.y, rows)
     changed = False
     for j in range(problem.m):
         if state.dead[j] != 0 or not balanced(state, c, j):
@@ -132,8 +126,8 @@ def gather(problem, state):
         changed = True
         if gap > SNAP or not (known(problem, state, i) or known(problem, state, j)):
             follow(problem, state, i, j)
-        for s in range(r):
-            row(state.y, j, r)[s] = row(state.y, i, r)[s]
-        for o in range(k):
-            row(b_all, j, k)[o] = row(b_all, i, k)[o]
+        q, b = pair(problem, state.y, rows, j)
+        to, b_to = pair(problem, state.y, rows, i)
+        copy(q, to)
+        copy(b, b_to)
     return changed

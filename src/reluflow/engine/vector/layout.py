@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.engine._jit import glue
-from reluflow.engine.layout import STEP, all_apart, record
+from reluflow.engine.layout import STEP, all_apart, record, row
 
 
 class State(NamedTuple):
@@ -108,6 +108,12 @@ def heads(y, rows, k):
     """The part of y that is b: k numbers a row, one row after another."""
     at = y.size - 1 - rows * (k + 1)
     return y[at : at + rows * k]
+
+
+@glue
+def pair(problem, y, rows, j):
+    """(q, b) of row j of a state with so many rows."""
+    return row(y, j, problem.e.shape[1]), row(heads(y, rows, problem.k), j, problem.k)
 
 
 def parts(y: np.ndarray, rows: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -30,9 +30,7 @@ def released_before(problem, state, run, scratch):
     if hi == 1.0 and step.margin1 < 0.0:
         best = 1.0
     for j in range(state.sign.size):
-        if state.dead[j] != 0:
-            continue
-        for a in range(state.slid[j]):
+        for a in range(held.held_count(state, j)):
             x = held.release_place(state, scratch.work, held.Watched(12, FIT, BACK), j, a, hi)
             if x == 0.0 or x == looked or x >= best:
                 continue

@@ -6,9 +6,10 @@ A surface attracts when F_jk < 0. As F_jk rises to 0 its interval closes and the
 """
 
 from reluflow.engine._jit import inner
-from reluflow.engine.field import PINNED, SLID
-from reluflow.engine.surfaces import ROUND, Hold, dependent_margin, held_margin, multipliers, muted
+from reluflow.engine.field import DORMANT, PINNED, SLID
+from reluflow.engine.surfaces import FROM_ORIGIN, ROUND, Hold, dependent_margin, held_margin, multipliers, muted
 from reluflow.engine.vector.field import contract
+from reluflow.engine.ways import GO, closed, few
 
 
 @inner
@@ -18,6 +19,11 @@ def margins(problem, state, y, work, out):
     rows, big = state.bits.shape
     worst, neuron, surface, side = 1.0, -1, -1, 0
     for j in range(rows):
+        if state.dead[j] == DORMANT:
+            contract(problem, state, y, work, j)
+            out[j, 0] = closed(problem, work, 1.0, GO) if few(problem) else 1.0
+            if out[j, 0] < worst:
+                worst, neuron, surface, side = out[j, 0], j, -1, FROM_ORIGIN
         if state.slid[j] == 0 or state.dead[j] != 0:
             continue
         contract(problem, state, y, work, j)
