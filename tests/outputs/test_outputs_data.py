@@ -129,3 +129,27 @@ def test_digits_are_numbered_by_their_place_in_the_list(monkeypatch):
         same = np.flatnonzero(np.all(images.reshape(len(images), -1) == np.rint(255 * x), axis=1))
         assert digits[same[0]] == (3, 5, 7)[int(y)]
         break
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(60))
+def test_labels_of_one_column_change_no_bit_of_random_runs(seed):
+    rng = np.random.default_rng(seed)
+    n, d, m = rng.integers(3, 9), rng.integers(2, 5), rng.integers(4, 14)
+    x, y, w, a = rng.normal(size=(n, d)), rng.normal(size=n), rng.normal(size=(m, d)), rng.normal(size=m)
+    loss, log_scale = ("square", "logistic", "exponential")[seed % 3], (0.0, -3.0, -10.0, -100.0, -300.0)[seed % 5]
+    y = y if loss == "square" else np.sign(y)
+    decay = 1e-2 if seed % 7 == 0 else 0.0
+    for method, t1 in ((rf.Flow(rtol=1e-8), 12.0 - 3.0 * log_scale), (rf.Descent(0.01), 5.0)):
+        one, column = (
+            rf.solve(
+                rf.Problem(rf.Data(x, labels), rf.Params(w, out, log_scale=log_scale), loss=loss, decay=decay),
+                method,
+                t1=t1,
+                throw=False,
+            )
+            for labels, out in ((y, a), (y[:, None], a[:, None]))
+        )
+        for mine, other in ((one.t, column.t), (one.outputs, column.outputs), (one.events.t, column.events.t)):
+            assert np.array_equal(mine, other, equal_nan=True)
+        assert np.array_equal(one.frames.w, column.frames.w, equal_nan=True)
