@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import outputs as count
-from tests.support.outputs import exit_times, half_times, three_classes
+from tests.support.outputs import exit_times, half_times, orthogonal, three_classes
 
 import reluflow as rf
 from reluflow.drive.twin import Twin
 from reluflow.drive.vector import Machine
+from reluflow.reference import flow
 
 KNOWN = json.loads((Path(__file__).parent.parent / "references/outputs.json").read_text())
 
@@ -118,6 +119,16 @@ def test_random_problems_keep_the_promise_or_are_flagged(seed):
 def test_three_classes_are_not_flagged_at_any_scale(log_scale, rotation):
     sol = rf.solve(three_classes(log_scale, rotation), rf.Flow(rtol=1e-10), t1=exit_times(log_scale)[-1] + 100.0)
     assert sol.stats.regimes["undetermined"] == 0
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(6))
+def test_orthogonal_inputs_are_followed_to_the_digits_of_the_reference_or_flagged(seed):
+    problem, times = orthogonal(seed), np.linspace(0.0, 500.0, 26)[1:]
+    known = flow(problem, times.tolist(), digits=40).outputs()
+    for rtol in (1e-8, 1e-12):
+        sol = rf.solve(problem, rf.Flow(rtol=rtol), t1=500.0)
+        assert sol.stats.regimes["undetermined"] or count.distance(count.seen(sol, times), known) < 100 * rtol
 
 
 @pytest.mark.exhaustive

@@ -50,6 +50,17 @@ def three_classes(log_scale, rotation=None):
     return rf.Problem(rf.Data(x, np.eye(3)[[0, 0, 0, 0, 1, 1, 2]]), rf.Params(w, a, log_scale=log_scale))
 
 
+def orthogonal(seed, log_scale=-30.0):
+    """Four to seven orthogonal inputs of different lengths along the axes, two to four outputs, balanced neurons."""
+    rng = np.random.default_rng([seed, 99])
+    k, n, m = rng.integers(2, 5), rng.integers(4, 8), rng.integers(6, 13)
+    x = np.diag(rng.uniform(0.7, 1.5, size=n))
+    y = rng.normal(size=(n, k)) if seed % 2 else np.eye(k)[rng.integers(0, k, size=n)]
+    w, a = rng.normal(size=(m, n)), rng.normal(size=(m, k))
+    a *= (np.linalg.norm(w, axis=1) / np.linalg.norm(a, axis=1))[:, None]
+    return rf.Problem(rf.Data(x, y), rf.Params(w, a, log_scale=log_scale))
+
+
 def half_times(sol, guesses):
     """When the output of a class on its own points, their mean, is 1/2: bisected around guesses."""
     labels, found = np.array([0, 0, 0, 0, 1, 1, 2]), []
