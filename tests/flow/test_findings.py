@@ -13,6 +13,7 @@ import warnings
 
 import numpy as np
 import pytest
+from benchmarks import exactness as count
 from scipy.special import expi
 
 import reluflow as rf
@@ -397,3 +398,27 @@ def test_a_neuron_at_rest_in_zero_leaves_when_the_first_way_opens():
         assert left.t.to_numpy() == pytest.approx(opens, rel=30 * rtol)
         w = np.array([sol.at(t).w[1] * np.exp(sol.at(t).log_scale[1]) for t in end])
         assert np.max(np.abs(w - way[:, None] * along)) < 30 * rtol * np.max(np.abs(way))
+
+
+def drawn(seed):
+    """A structured problem of benchmarks/exactness.py, its end time and tolerance."""
+    problem, t1, rtol, _ = count.problem(seed, structure=True)
+    return problem, t1, rtol
+
+
+def test_a_crossing_is_found_when_the_neuron_is_on_its_way_back_at_the_end_of_the_step():
+    """E1: a first layer from e^-30, one step from 1e-9 to 12: <w, x_20> leaves the surface at its start, is across from
+    2.9 on and rises again at the end. That counted as rounding; outputs were off by 0.04."""
+    problem, t1, rtol = drawn(9214)
+    coarse, fine = (rf.solve(problem, rf.Flow(rtol=r), t1=t1) for r in (rtol, 1e-8))
+    t = np.linspace(0.01, 1.0, 40) * t1
+    assert np.max(np.abs(coarse.outputs_at(t) - fine.outputs_at(t))) < 10 * rtol * np.max(np.abs(problem.data.y))
+
+
+def test_frames_of_a_run_that_changes_between_stretches_and_implicit_steps_are_found():
+    """A stretch given up for a step, and that step given up for an explicit one, was tried again for ever."""
+    problem, t1, rtol = drawn(9134)
+    sol = rf.solve(problem, rf.Flow(rtol=rtol), t1=t1)
+    assert sol.stats.regimes["windows"] > 0 and sol.stats.regimes["stiff"] > 0
+    steps = sol.checkpoints.t[5:-1:40]
+    assert np.max(np.abs(sol.outputs_at(steps) - sol.outputs_at(steps * (1 + 1e-12)))) < 1e-6

@@ -332,25 +332,27 @@ class Machine:
         """The same in stretches, which have no inside to look into: a shorter one, from the start of the stretch, leads
         to each frame."""
         self.run.stride = 2**60
-        self.run.next_frame = 0
+        self.run.next_frame = self.run.frames_used = 0
+        # Steps taken between stretches are not to look for the frames of an earlier call.
+        self.saved = self.saved._replace(wanted=np.empty(0))
         found: list[tuple[np.ndarray, np.ndarray]] = []
         while self.run.next_frame < len(wanted):
-            start, wait = self._kept(), int(self.run.wait)
+            start, waits = self._kept(), self._waits
             status = self._one_stretch()
             if status == layout.QUIET:
                 found += self._frames_in_jump(wanted)
                 continue
-            after, wait_after = self._kept(), int(self.run.wait)
+            after, waits_after = self._kept(), self._waits
             over = status not in (layout.RUNNING, layout.FLUSH)
             while self.run.next_frame < len(wanted) and (over or wanted[self.run.next_frame] < after[0]):
                 if wanted[self.run.next_frame] < after[0]:
-                    found.append(self._clipped(start, wait, wanted[self.run.next_frame]))
+                    found.append(self._clipped(start, waits, wanted[self.run.next_frame]))
                 else:
                     found.append((after[2][None].copy(), after[3][None].astype(np.int8)))
                 self.run.next_frame += 1
             # Always, so that what follows does not depend on which frames were wanted.
             self.restore(*after)
-            self.run.wait = wait_after
+            self._waits = waits_after
         return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
 
     @property
@@ -362,6 +364,15 @@ class Machine:
         """The present state as `restore` takes it."""
         return self.run.clock, self._resume, self.st.y.copy(), self.st.code.reshape(-1).copy()
 
+    @property
+    def _waits(self) -> tuple[int, int]:
+        """Steps before a jump, and before an implicit step, is tried again: not part of a checkpoint."""
+        return int(self.run.wait), int(self.run.patience)
+
+    @_waits.setter
+    def _waits(self, waits: tuple[int, int]) -> None:
+        self.run.wait, self.run.patience = waits
+
     def _one_stretch(self) -> int:
         """One stretch, or step, from here; a status of `layout`."""
         status = layout.PAUSED
@@ -370,10 +381,11 @@ class Machine:
         self.run.log_used = self.run.checkpoints_used = 0
         return status
 
-    def _clipped(self, start: tuple, wait: int, clock: float) -> tuple[np.ndarray, np.ndarray]:
+    def _clipped(self, start: tuple, waits: tuple[int, int], clock: float) -> tuple[np.ndarray, np.ndarray]:
         """The state at `clock`, inside the stretch from `start`."""
         self.restore(*start)
-        end, self.run.end, self.run.wait = self.run.end, clock, wait
+        self._waits = waits
+        end, self.run.end = self.run.end, clock
         status = layout.RUNNING
         while status in (layout.RUNNING, layout.FLUSH):
             status = self._one_stretch()

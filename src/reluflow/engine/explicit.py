@@ -118,24 +118,18 @@ def error(problem, state, run, scratch, h):
         s5 = 0.0
         s3 = 0.0
         norm = 0.0
-        q, v, q5, q3 = row(state.y, j, r), row(K[0], j, r), row(e5, j, r), row(e3, j, r)
+        q, q1, q5, q3 = row(state.y, j, r), row(scratch.y1, j, r), row(e5, j, r), row(e3, j, r)
         unit = 1.0
         if problem.first == 1:
             # Relative to |q|, whose square may underflow.
-            unit, start = 0.0, 0.0
+            unit = 0.0
             for i in range(r):
-                start = max(start, abs(q[i]))
-                unit = max(unit, max(abs(q[i]), abs(q[i] + h * v[i])))
-            if start == 0.0:
-                # A neuron leaves w = 0 without speed: its end is its size.
-                q = row(scratch.y1, j, r)
-                for i in range(r):
-                    unit = max(unit, abs(q[i]))
+                unit = max(unit, max(abs(q[i]), abs(q1[i])))
             unit = unit if unit > 0.0 else 1.0
         for i in range(r):
             s5 += (q5[i] / unit) ** 2
             s3 += (q3[i] / unit) ** 2
-            norm += (max(abs(q[i]), abs(q[i] + h * v[i])) / unit) ** 2
+            norm += (max(abs(q[i]), abs(q1[i])) / unit) ** 2
         if problem.first == 1:
             loud += abs(b[j]) * work.e2c[j] * unit * np.sqrt(norm)
             s5 /= max(norm, 1e-300)

@@ -175,12 +175,14 @@ def suspects(problem, state, scratch):
             a, b = side * u0[j, k], side * u1[j, k]
             if b < (-GRAIN * q1 if state.code[j, k] >= FRESH else 0.0):
                 grain0, grain1 = 1e-13 * v0, 1e-13 * v1
-                towards = side * normal_rate(problem, end, m, j, k, u1[j, k]) < -grain1
-                towards = towards or side * normal_rate(problem, start, m, j, k, u0[j, k]) < -grain0
-                if towards:
+                back = side * normal_rate(problem, end, m, j, k, u1[j, k])
+                towards = back < -grain1 or side * normal_rate(problem, start, m, j, k, u0[j, k]) < -grain0
+                # Away from it at both ends: the neuron went across in between, and is on its way back.
+                returns = b <= -1e-6 * q1 or (b < -GRAIN * q1 and back > grain1)
+                if towards or returns:
                     scratch.who[count], scratch.where[count] = j, k
                     count += 1
-                elif b > -1e-6 * q1:
+                else:
                     q = row(y1, j, r)
                     for i in range(r):
                         q[i] -= u1[j, k] * problem.e[k, i]
