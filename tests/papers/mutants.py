@@ -322,7 +322,6 @@ REASONS: dict[str, dict[str, str]] = {
     "kou2023.lemma5_8": {_UP: _PATH, _FREEZE: _PATH, _OTHER: _PATH, "reverse time": "a pattern that never changes"},
     "kou2023.lemma_b3": {**_TURNED, _FREEZE: "averages over neurons"},
     "kou2023.lemma_c1": {"*": _ROOM},
-    "kou2023.lemma_c3": {"*": "the spectrum of W, on both sides of time and of labels"},
     "kou2023.lemma_e2": {**_TURNED, _UP: _ROOM, _FREEZE: _ROOM, _OTHER: _ROOM},
     "kou2023.lemma_f1": {"*": "the spectrum of W: signs, labels and a common size do not change it"},
     "kou2023.relu_rate": {_UP: _ONE_SIDED},

@@ -11,9 +11,18 @@ from reluflow.papers.boursier2022._standard import ON, SUBJECTS
 
 @pytest.mark.parametrize("on", ["two points, 1e-6", "orthonormal, 1e-6"])
 def test_cosines_of_order_lambda_do_no_harm_and_larger_ones_do(on):
-    assert check("nearly_orthogonal", on).ok
+    report = check("nearly_orthogonal", on)
+    assert report.applies and report.ok
     # Cosines that fall much more slowly than lambda are not "of order lambda".
     assert claim(check("nearly_orthogonal", on, order=0.1), "delta = lambda").verdict == "violated"
+
+
+def test_with_two_norms_in_a_class_cosines_of_order_lambda_change_the_end():
+    data = rf.Data(np.diag([1.114, 1.324, 0.541]), np.array([2.0517, -0.8371, -3.2225]))
+    problem = rf.Problem(data, rf.init.balanced(21, 3, log_scale=-15.0, seed=1))
+    report = rf.check("boursier2022.nearly_orthogonal", problem)
+    assert claim(report, "delta = lambda").verdict == "violated"
+    assert [h.text.split(",")[0] for h in report.hypotheses if not h.ok] == ["one norm in each class"]
 
 
 @pytest.mark.parametrize("on", ["two points, as Figure 2", "orthonormal, 1e-6"])
@@ -34,7 +43,18 @@ def test_leaky_relu_misses_the_least_norm_and_relu_does_not():
 
 def test_larger_lambda_has_no_saddle_between_and_small_lambda_has():
     assert check("larger_scale", "two points, 0.03/sqrt(m)").ok
-    assert claim(check("larger_scale", "two points, 1e-6"), "between the fits").verdict == "violated"
+    small = check("larger_scale", "two points, 1e-6")
+    assert not small.applies and small.constants["least -L'/L between the fits over |D-|"] < 1e-3
+
+
+def test_the_least_rate_between_the_fits_goes_with_the_wait_at_the_saddle():  # and no constant serves every lambda
+    found = {}
+    for log_scale in (-3.0, -5.0, -7.0):
+        start = rf.init.balanced(60, 2, log_scale=log_scale, seed=0)
+        report = rf.check("boursier2022.larger_scale", rf.solve(rf.Problem(rf.data.two_points(), start)))
+        assert report.applies and not report.violated
+        found[log_scale] = np.log(report.constants["least -L'/L between the fits over |D-|"])
+    assert (found[-5.0] - found[-7.0]) / 2 == pytest.approx(1.0, abs=0.25)  # 2 (1 - 1/r), r = 2
 
 
 @pytest.mark.parametrize("on", [TWO, "two points, as Figure 2"])

@@ -8,7 +8,7 @@ import pytest
 import reluflow as rf
 from reluflow_followups.boursier2025sword import _points
 from reluflow_followups.chistikov2023 import _inputs
-from reluflow_followups.frei2023 import _orthogonal
+from reluflow_followups.frei2023 import _late, _orthogonal
 from reluflow_followups.lyu2021 import _symmetric
 
 
@@ -169,3 +169,18 @@ def test_a_switch_is_bracketed_from_both_sides_or_not_claimed():
 
     assert abs(switch(-4.0, 1.0, lambda s: s < 0.3, 1e-6) - 0.3) < 1e-6
     assert np.isnan(switch(-4.0, 1.0, lambda s: True, 1e-6)) and np.isnan(switch(-4.0, 1.0, lambda s: s > 0.3, 1e-6))
+
+
+@pytest.mark.parametrize("log_scale", [0.0, 2.0])
+def test_late_weights_and_margins_are_the_closed_form_on_orthogonal_data(log_scale):
+    rng = np.random.default_rng(3)
+    data = rf.Data(np.diag(rng.uniform(0.7, 1.4, size=6)), np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0]))
+    problem = _orthogonal.problem(data, rng.normal(size=(8, 6)), log_scale, 0.3)
+    log_t = np.array([60.0, 200.0])
+    sol = rf.solve(problem, rf.Flow(rtol=1e-10), log_t1=200.0)
+    found, moments = _late.late(problem, log_t), sol.moments(log_t=log_t)
+    assert found.settled.all()
+    np.testing.assert_allclose(np.exp(moments.log_scale)[..., None] * moments.w, found.w, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(data.y * moments.outputs, found.margins, rtol=1e-10)
+    before = _late.late(problem, np.array([0.0]))
+    assert not before.settled.any()  # patterns of the start are still changing

@@ -9,6 +9,8 @@ import numpy as np
 from reluflow.observe._view import view
 from reluflow.observe._witness import Witness
 
+LATE = 1e-10  # how far past an event its new pattern is looked for, relative
+
 
 def activation_path(sol, t=None, *, log_t=None):
     """(k+, k-): on how many positive and negative data each neuron is active: dims class, frame, neuron.
@@ -57,12 +59,13 @@ def patterns(sol) -> list[list[Visit]]:
 def moments(sol) -> np.ndarray:
     """The run's frames, its events, and a moment between any two events: no pattern lasts from one to the next.
 
-    An event is looked at a relative 1e-12 late: a time that goes through the run's clock, with others before it, comes
-    back some roundings early, and the pattern then is still the old one.
+    An event is looked at a relative 1e-12 and 1e-10 late: a time that goes through the run's clock, with others before
+    it, comes back some roundings early (up to 1e-11 seen), and the pattern then is still the old one.
     """
     events = np.unique(sol.events.t) * (1.0 + 1e-12)
-    events = events[events <= sol.t[-1]]
-    found = np.unique(np.concatenate([[0.0], sol.t, events, 0.5 * (events[1:] + events[:-1])]))
+    later = events * (1.0 + LATE)
+    found = np.concatenate([[0.0], sol.t, events, later, 0.5 * (events[1:] + events[:-1])])
+    found = np.unique(found[found <= sol.t[-1]])
     return found[np.isfinite(found)]
 
 
@@ -87,4 +90,4 @@ def _exact(t: np.ndarray, known: np.ndarray) -> np.ndarray:
     if not len(known):
         return t
     before = known[np.maximum(np.searchsorted(known, t, side="right") - 1, 0)]
-    return np.where((before <= t) & (t - before <= 4e-12 * np.abs(t)), before, t)
+    return np.where((before <= t) & (t - before <= 2 * LATE * np.abs(t)), before, t)

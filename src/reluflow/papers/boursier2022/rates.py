@@ -19,7 +19,8 @@ def check(sol, form="corrected") -> Report:
 
     Read where the loss is between (100 tol)^2 and 1e-6 of its first value, tol = 100 rtol, $-L'/L$ being the
     Polyak-Lojasiewicz ratio of the vector field, not a difference. Printed form: the rate equals $|D_-|$. Slack: an
-    error tol in residuals of 100 tol turns them by 1%, and moves the ratio by 2%. Hypotheses, as lambda* has no value
+    error tol in residuals of 100 tol turns them by 1%, and moves the ratio by 2%; neurons beside the sets add their
+    share of $u_\infty$ to it. Hypotheses, as lambda* has no value
     that can be computed: there the two sets have at least half the size they end with and are active on their classes,
     which is what Lemma 14 needs.
     """
@@ -50,7 +51,12 @@ def check(sol, form="corrected") -> Report:
             ("least -L'/L, over 2 min(u+, u-)/n at the end", low / sharp if sharp > 0 else np.nan, ">="),
             ("largest -L'/L, over 4|D+|", float(np.max(ratio)) / high, "<="),
         )
-        claims = [Claim(text, value, way, 1.0, slack=slack, missing=missing) for text, value, way in found]
+        beside = float(np.max(track.u(track.at(t), const.others))) / min(const.plus.u, const.minus.u) if len(t) else 0.0
+        rooms = (slack, slack, slack + beside)
+        claims = [
+            Claim(text, value, way, 1.0, slack=room, missing=missing)
+            for (text, value, way), room in zip(found, rooms, strict=True)
+        ]
     return Report(
         name="boursier2022.rates",
         hypotheses=[*hypotheses(const), *_grown(track, t, missing)],

@@ -22,7 +22,9 @@ def check(sol, deeper: tuple[float, ...] | None = None) -> Report:
     excess at this lambda and at lambda^`deeper` (2 and 3, or less where strays would sink below the accuracy of a run),
     whose slopes in log lambda are to be positive, $1-\rho_{max}$ and
     $2(1-\rho_{max})$ by 4.5 with $\rho_{max}$ the rate of the fastest stray neuron over that of its class. A loss below
-    (100 rtol)^2 and a distance below 100 rtol are rounding, and are left out of the slopes.
+    (100 rtol)^2 and a distance below 100 rtol are rounding, and are left out of the slopes. lambda* has no value that
+    can be computed: in its place $\lambda^{1-\rho_{max}} \le 1/2$ is asked, so that the distance at $\lambda^3$ is a
+    quarter of that here.
     """
     from reluflow import observe
     from reluflow._early import at_scale
@@ -78,7 +80,16 @@ def check(sol, deeper: tuple[float, ...] | None = None) -> Report:
     claims = [replace(c, missing=track.unfit) for c in claims]
     return Report(
         name="boursier2022.theorem1",
-        hypotheses=hypotheses(const),
+        hypotheses=[
+            *hypotheses(const),
+            Claim(
+                "lambda is small: stray neurons, lambda^{1 - rho_max}",
+                -gap * const.ell,
+                "<=",
+                float(np.log(0.5)),
+                log=True,
+            ),
+        ],
         claims=claims,
         until=track.fitted,
         constants={**const.numbers(), "1 - rho_max": gap, "min norm": const.min_norm},

@@ -5,7 +5,7 @@ pattern kernel   K_ik = y_i y_k G_ik (1/m^2) sum_{j,r} s'_{jri} s'_{jrk},      a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -57,6 +57,19 @@ def matches(path: Path, frame: int = -1) -> bool:
     """Whether sign <w_{j,r}, x_i> = j y_i for all j, r, i."""
     z = path.z[frame] * path.at.sign[:, None] * path.at.y
     return bool(np.all(z > 0))
+
+
+def in_tail(path: Path, claims: list[Claim]) -> list[Claim]:
+    """The claims, those about limits in time unfinished where a run ends before its tail.
+
+    Margins are log s - log(n alpha_i) then, with alpha_i on orthogonal data as in `limits`; 3 is asked a decade before
+    the end, where 1 + e^-M is 1 to 5% (ours). The time decides, not the run's own margins, which may be wrong.
+    """
+    at = path.at
+    seen = (1.0 + at.gamma**2) if at.gamma > 0 else max(int(at.size.min()), 1) / at.m
+    needed = 3.0 + np.log(10.0) + float(np.log(at.n * at.m / (seen * at.r_min**2)))
+    missing = "" if path.log_s[-1] >= needed else f"a run up to s = e^{needed:.4g}, where all data are in their tail"
+    return [replace(c, missing=missing) if c.kind == "limit" else c for c in claims]
 
 
 def frozen(path: Path) -> np.ndarray:

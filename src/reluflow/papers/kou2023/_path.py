@@ -145,7 +145,7 @@ def path(sol, steps: int = 300) -> Path:
             log_s = np.concatenate([np.log(first * at.eta), log_s])[order]
         rho = np.concatenate([mine, rho])[order]
         w = np.concatenate([weights(at, mine), w])[order]
-        error = EPS * (float(k[-1]) + 10.0) * float(np.max(np.abs(w))) * at.r_max
+        error = rounding(sol, float(k[-1])) * float(np.max(np.linalg.norm(w, axis=-1))) * at.r_max
     else:
         if not independent:
             raise ValueError(f"rho in a flow needs linearly independent data, got rank {at.rank} for n = {at.n}.")
@@ -153,6 +153,13 @@ def path(sol, steps: int = 300) -> Path:
         error = 100.0 * sol.stats.rtol * max(1.0, float(np.max(np.abs(rho))))
     condition = float(np.linalg.cond(at.x)) if independent else 1.0
     return Path(at, log_s, rho, w, error * condition**2, _last_switch(sol, at), _last_bits(sol, at, w[-1]))
+
+
+def rounding(sol, iterations: float) -> float:
+    """What iterations do to a neuron, relative to its norm: a rounding of sums over n data and d entries each, and what
+    leaps over many are off by."""
+    regimes, data = sol.stats.regimes, sol.problem.data
+    return EPS * (data.n + data.d) * (iterations + 10.0) + regimes.get("leaps", 0) * regimes.get("leap_tolerance", 0.0)
 
 
 def _last_bits(sol, at: Setting, w: np.ndarray) -> np.ndarray:

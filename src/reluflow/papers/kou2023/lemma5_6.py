@@ -28,12 +28,25 @@ def check(sol, steps: int = 300) -> Report:
     log_c, log_latest = log_tau_pattern(run), latest(run)
     claims = [
         Claim("frames after the last switch", np.nan if np.isnan(run.log_pattern) else len(kept), ">=", 1.0),
-        Claim("signs unlike j y_i in them", np.sum(toward <= 0) if len(kept) else np.nan, "=", 0.0, at=place),
+        Claim(
+            "signs unlike j y_i in them",
+            np.sum(toward <= 0) if len(kept) else np.nan,
+            "=",
+            0.0,
+            at=place,
+            missing=before_pattern(run),
+        ),
         Claim("C' = T_pat h", log_c, "<=", log_latest, log=True),
     ]
     with np.errstate(divide="ignore"):
         constants = {**at.report(), "C'": float(np.exp(log_c)), "2 beta/gamma": float(np.divide(2 * at.beta, at.gamma))}
     return Report("kou2023.lemma5_6", claims, assumptions(at, leaky=True), constants)
+
+
+def before_pattern(run: Path) -> str:
+    """What a run lacks that ends before the time by which the proof has every sign right: bits may still change."""
+    last = latest(run)
+    return f"a run up to t h = e^{last:.4g}" if run.log_tau[-1] < last else ""
 
 
 def latest(run: Path) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
-from reluflow.papers.kou2023._constants import assumptions, frozen
+from reluflow.papers.kou2023._constants import assumptions, frozen, matches
 from reluflow.papers.kou2023._measure import worst
 from reluflow.papers.kou2023._path import path
 
@@ -44,4 +44,5 @@ def check(sol, steps: int = 300) -> Report:
     text = "increments against (1 or -gamma) x the mean of the own class"
     claims.append(worst(text, np.abs(grown - expected), "<=", 0.0, slack=run.error, at=run.log_s[kept]))
     hypotheses = [*assumptions(at, leaky=True), Claim("frames after the last switch", len(kept), ">=", 2)]
+    hypotheses.append(Claim("all signs are j y_i at the end: no switch is to come", matches(run), "=", 1.0))
     return Report("kou2023.lemma5_7", claims, hypotheses, at.report())

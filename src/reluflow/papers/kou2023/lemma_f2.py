@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
-from reluflow.papers.kou2023._constants import assumptions
+from reluflow.papers.kou2023._constants import assumptions, in_tail
 from reluflow.papers.kou2023._measure import worst
 from reluflow.papers.kou2023._path import path
 
@@ -59,9 +59,9 @@ def check(sol, form: str = "corrected", steps: int = 300) -> Report:
     if np.any(kept):
         moved = np.where(other, np.abs(rho[kept] - rho[kept][:1]), np.nan)
         claims.append(worst("change of them after T", moved, "<=", 0.0, slack=run.error, at=log_s[kept]))
-    mine = np.where(at.started, rho, np.nan)
-    with np.errstate(invalid="ignore"):
-        spread = np.nanmax(mine, axis=1) - np.nanmin(mine, axis=1)
+    least, most = (np.where(at.started, rho, fill) for fill in (np.inf, -np.inf))
+    seen = np.any(at.started, axis=0)
+    spread = np.where(seen, most.max(axis=1), np.nan) - np.where(seen, least.min(axis=1), np.nan)
     claims.append(worst("spread of rho_{y_i,r,i} over S_i^(0)", spread, "<=", 0.0, slack=run.error, at=log_s))
     average = np.where(at.started, rho, 0.0).sum(axis=1) / at.m
     share = 1.0 if form == "printed" else at.size / at.m
@@ -85,4 +85,4 @@ def check(sol, form: str = "corrected", steps: int = 300) -> Report:
         Claim("kappa", at.kappa, "=", 0.0),
         Claim("least |S_i^(0)|", at.size.min(), ">=", 1.0),
     ]
-    return Report("kou2023.lemma_f2", claims, hypotheses, {**at.report(), "T h": tau}, form)
+    return Report("kou2023.lemma_f2", in_tail(run, claims), hypotheses, {**at.report(), "T h": tau}, form)

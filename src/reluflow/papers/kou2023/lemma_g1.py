@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
-from reluflow.papers.kou2023._constants import assumptions, relu_balance
+from reluflow.papers.kou2023._constants import assumptions, in_tail, relu_balance
 from reluflow.papers.kou2023._measure import worst
 from reluflow.papers.kou2023._path import path
 from reluflow.papers.kou2023.lemma_d2 import exponents
@@ -38,4 +38,6 @@ def check(sol, steps: int = 300) -> Report:
         Claim(f"{text} [+]", last, "=", 1.0, slack=slack, kind="limit", note=f"{before:.6f} the decade before"),
     ]
     hypotheses = [*assumptions(at, leaky=False), Claim("a", a, ">", 0.0)]
-    return Report("kou2023.lemma_g1", claims, hypotheses, {**at.report(), "c1": c1, "c'": c_prime, "a": a})
+    return Report(
+        "kou2023.lemma_g1", in_tail(run, claims), hypotheses, {**at.report(), "c1": c1, "c'": c_prime, "a": a}
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim, Report
-from reluflow.papers.kou2023._path import SWITCHES, path
+from reluflow.papers.kou2023._constants import in_tail
+from reluflow.papers.kou2023._path import SWITCHES, Path, path
 
 needs = "solution"
 
@@ -18,7 +19,8 @@ def check(sol, steps: int = 0) -> Report:
     Descent: switches in the second half of the iterations, from the run's counter (exact also when the list of events
     stops early, as long as it reaches the middle). Flow: pairs sliding at the end. Both are evidence on a finite run,
     hence limits; that a rate which falls by less than half is constant is ours. `constants` also has the share of pairs
-    with |z| < 1e-3 and the largest other-class preactivation.
+    with |z| < 1e-3 and the largest other-class preactivation. Hypotheses with $\kappa > 0$: some pair is pushed
+    upwards, and a descent has switched a hundred times in its first half (ours).
     """
     run = path(sol, steps)
     at = run.at
@@ -58,4 +60,20 @@ def check(sol, steps: int = 0) -> Report:
             Claim("pairs sliding at the end", np.sum(sliding), relation, bound, kind="limit"),
             Claim("own-class pairs among them", np.sum(sliding & at.own), "=", 0.0, kind="limit"),
         ]
-    return Report("kou2023.switching", claims, [Claim("gamma", at.gamma, "=", 0.0)], constants)
+    hypotheses = [Claim("gamma", at.gamma, "=", 0.0)]
+    if at.kappa > 0:
+        hypotheses.append(
+            Claim("other-class pairs that their neighbours push upwards at the end", _pushed(run), ">=", 1)
+        )
+        if at.eta > 0:
+            hypotheses.append(Claim("switches in the first half: enough for a rate", first, ">=", 100))
+    return Report("kou2023.switching", in_tail(run, claims), hypotheses, constants)
+
+
+def _pushed(run: Path) -> int:
+    """Pairs (r, i) of the other class whose other data, by their forces at the end, raise <w_r, x_i>."""
+    at = run.at
+    force = at.y / (1.0 + np.exp(np.clip(run.margin[-1], -700.0, 700.0)))
+    others = at.gram - np.diag(np.diag(at.gram))
+    rise = at.sign[:, None] * ((run.bits * force) @ others)
+    return int(np.sum((rise > 0) & ~at.own))

@@ -6,7 +6,7 @@ import numpy as np
 
 from reluflow.claim import Claim, Report
 from reluflow.papers.kou2023 import lemma_c3, lemma_d2
-from reluflow.papers.kou2023._constants import assumptions, final_limit
+from reluflow.papers.kou2023._constants import assumptions, final_limit, in_tail
 from reluflow.papers.kou2023._path import path
 
 needs = "solution"
@@ -38,4 +38,4 @@ def check(sol, form: str = "corrected", steps: int = 300) -> Report:
     hypotheses = assumptions(at, leaky=True)
     if form == "printed":
         hypotheses[-1] = Claim("beta", at.beta, "<=", 1.0, note="as printed: no factor gamma")
-    return Report("kou2023.theorem4_1", claims, hypotheses, at.report(), form)
+    return Report("kou2023.theorem4_1", in_tail(run, claims), hypotheses, at.report(), form)

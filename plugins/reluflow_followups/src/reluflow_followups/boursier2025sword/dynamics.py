@@ -111,10 +111,11 @@ def draw(ds):
     two.set_yticks([-180, -90, 0, 90, 180])
     look.letter(two, "b", "neurons align" if len(some) == len(colours) else f"neurons align ({len(some)} shown)")
     t = ds.time.values / -ds.attrs["log_scale"]
-    three.plot(t, ds.loss, color=look.INK)
+    held = 1.2 * t[-1]  # the run ends where it has converged; from there on the loss stays
+    three.plot([*t, held], [*ds.loss.values, float(ds.end)], color=look.INK)
     three.axhline(float(ds.level), color=look.THEORY, lw=1.2)
     look.beside(three, 0.02, float(ds.level), "least-squares line", look.THEORY, dx=2, dy=7, ha="left")
-    three.set(xlabel="t / log(1/scale)", ylabel="loss", ylim=(0, 1.1 * float(ds.loss.max())), xlim=(0, t[-1]))
+    three.set(xlabel="t / log(1/scale)", ylabel="loss", ylim=(0, 1.1 * float(ds.loss.max())), xlim=(0, held))
     look.letter(three, "c", "the loss stops")
     return fig
 

@@ -106,6 +106,8 @@ def facts(ds) -> list[rf.Claim]:
 
 
 def draw(ds):
+    from matplotlib.ticker import LogLocator
+
     from reluflow.plot import look
 
     fig = look.figure(look.PAGE, 2.5)
@@ -129,6 +131,8 @@ def draw(ds):
     )
     three.set(xlabel="step", ylabel="outputs apart")
     three.set_xticks([5e-4, 1e-3, 2e-3, 4e-3], ["5e-4", "1e-3", "2e-3", "4e-3"])
+    three.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    three.yaxis.set_major_formatter(lambda v, _: f"{v:.0e}".replace("e-0", "e-"))
     three.minorticks_off()
     look.letter(three, "c", "two rates, one flow")
     return fig
