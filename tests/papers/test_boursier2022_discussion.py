@@ -14,14 +14,13 @@ def test_cosines_of_order_lambda_do_no_harm_and_larger_ones_do(on):
     report = check("nearly_orthogonal", on)
     assert report.applies and report.ok
     # Cosines that fall much more slowly than lambda are not "of order lambda".
-    assert claim(check("nearly_orthogonal", on, order=0.1), "delta = lambda").verdict == "violated"
+    assert claim(check("nearly_orthogonal", on, order=0.1), "delta = c lambda").verdict == "violated"
 
 
-def test_with_two_norms_in_a_class_cosines_of_order_lambda_change_the_end():
+def test_two_norms_in_a_class_are_outside_what_is_said_of_nearly_orthogonal_data():
     data = rf.Data(np.diag([1.114, 1.324, 0.541]), np.array([2.0517, -0.8371, -3.2225]))
     problem = rf.Problem(data, rf.init.balanced(21, 3, log_scale=-15.0, seed=1))
     report = rf.check("boursier2022.nearly_orthogonal", problem)
-    assert claim(report, "delta = lambda").verdict == "violated"
     assert [h.text.split(",")[0] for h in report.hypotheses if not h.ok] == ["one norm in each class"]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from reluflow.papers.boursier2022.nearly_orthogonal import tilted
 from reluflow.papers.lee2023._bounds import log_h
 from reluflow.single import angle
 
@@ -122,3 +123,24 @@ def test_frames_of_one_neuron_between_steps_lie_on_its_orbit():
 def test_nearly_orthogonal_rows_need_not_have_events():
     problem = balanced(np.eye(2), [0.0017772300184495, -0.0015758479588865366], [[1.0, -2], [-1, 3]], [1, -1], -5.0)
     assert not [c for c in rf.check("boursier2022.nearly_orthogonal", problem).claims if c.verdict == "violated"]
+
+
+def test_cosines_of_lambda_itself_can_switch_a_grown_neuron_on():
+    """A neuron that starts off a datum by 0.5 lambda and grows to length 0.8 meets it when rows are lambda from
+    orthogonal: the final networks stay 0.1 apart as lambda falls. Half of what keeps it off is small enough."""
+    w = [
+        [3.071183929289436, 1.8899334216930543, 0.7670578459735846, -1.0814719562974935],
+        [2.021293286847013, 1.3719709896183665, 0.09291027579752664, 0.05972463940502848],
+        [-1.8844206268064525, -1.6578021526638362, 0.6687258683885011, -0.3335219411628251],
+        [-0.5173950910409777, 0.6409417507670819, 2.2784831758547774, 1.4618698160181212],
+    ]
+    y = [-0.1680638764188266, -0.20507784557776348, 0.3255170510746512, -1.0636618170197245]
+    problem = balanced(np.eye(4), y, w, [1, -1, -1, -1], -10.0, reduction="mean")
+    report = rf.check("boursier2022.nearly_orthogonal", problem)
+    assert report.applies and not [c for c in report.claims if c.verdict == "violated"]
+    lam = np.exp(-10.0)
+    ends = [
+        rf.solve(rf.Problem(d, problem.init, reduction="mean")).final for d in (problem.data, tilted(problem.data, lam))
+    ]
+    apart = ends[0].w * np.exp(ends[0].log_scale)[:, None] - ends[1].w * np.exp(ends[1].log_scale)[:, None]
+    assert np.linalg.norm(apart) > 1000 * lam

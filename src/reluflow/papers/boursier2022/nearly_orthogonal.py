@@ -19,8 +19,11 @@ def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol:
     is drastically different".
 
     Rows are tilted towards each other by random signs so that all cosines are $\pm\delta$ (to first order). With
-    $\delta = \lambda$ (to the power `order`) the final network must tend to the orthogonal one as lambda falls: the
-    slope of $\log|\theta_\delta - \theta_0|$ in log lambda is positive, and 1 to first order; at least 1/2 is asked.
+    $\delta = c\lambda$ (lambda to the power `order`) the final network must tend to the orthogonal one as lambda falls
+    if c is small enough: at the end a neuron meets a datum that it started off by $\lambda|\langle w_j, x_k\rangle|$
+    at $\delta n|w_j|$, so c is half of what keeps it off (with c = 1 a search found final networks 0.1 apart at every
+    lambda). The slope of $\log|\theta_\delta - \theta_0|$ in log lambda is positive, and 1 to first order; at least
+    1/2 is asked.
     With `delta` fixed it does not: the slope is 0, within 0.2, as lambda goes on falling (both numbers are ours); how
     often neurons switch on or slide along surfaces, which Lemma 6 excludes, is shown and may be never. Scales lambda
     and $\lambda^{3/2}$; cosines below 1e-15 cannot be written, so lambda must be above 1e-10. Both are limits.
@@ -30,11 +33,12 @@ def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol:
     """
     const = Constants(problem)
     ells = [const.ell, 1.5 * const.ell]
+    room = _room(problem, _end(problem, problem.data, const.ell, rtol)[0])
     moved: dict[str, list[float]] = {"scale": [], "fixed": []}
     switches = 0
     for ell in ells:
         plain, _ = _end(problem, problem.data, ell, rtol)
-        for name, size in (("scale", float(np.exp(-order * ell))), ("fixed", delta)):
+        for name, size in (("scale", room * float(np.exp(-order * ell))), ("fixed", delta)):
             end, switches = _end(problem, tilted(problem.data, size, seed), ell, rtol)
             moved[name].append(float(np.linalg.norm(end - plain)))
     notes = {
@@ -47,11 +51,11 @@ def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol:
             *hypotheses(const),
             Claim("log10 lambda", -const.ell / np.log(10), ">=", -10.0),
             Claim("log10 of the fixed delta over lambda", float(np.log10(delta)) + const.ell / np.log(10), ">=", 2.0),
-            _off_kinks(problem, float(np.exp(-order * const.ell))),
+            Claim("c: no neuron starts on the kink of a datum", room, ">", 0.0),
         ],
         claims=[
             Claim(
-                "delta = lambda: slope of log|theta_delta - theta_0| in log lambda",
+                "delta = c lambda: slope of log|theta_delta - theta_0| in log lambda",
                 slope(ells, moved["scale"], 100 * rtol),
                 ">=",
                 0.5,
@@ -71,16 +75,19 @@ def check(problem, order: float = 1.0, delta: float = 1e-2, seed: int = 0, rtol:
         constants={
             **const.numbers(),
             f"delta = {delta:g}: events that Lemma 6 excludes": switches,
-            "moved over delta, delta = lambda": moved["scale"][0] / max(float(np.exp(-order * ells[0])), 1e-300),
+            "c": room,
+            "moved over delta, delta = c lambda": moved["scale"][0]
+            / max(room * float(np.exp(-order * ells[0])), 1e-300),
         },
     )
 
 
-def _off_kinks(problem: Problem, size: float) -> Claim:
-    """No tilt of this size changes what a neuron is active on at the start."""
+def _room(problem: Problem, end: np.ndarray) -> float:
+    """Half the delta over lambda up to which every neuron, grown to its final size, stays off what it started off."""
     w, x = problem.init.w, problem.data.x
-    cosine = np.abs(w @ x.T) / np.outer(np.linalg.norm(w, axis=1), np.linalg.norm(x, axis=1))
-    return Claim("least |cos(w_j, x_k)| at the start, cosines between rows", float(np.min(cosine)), ">", size)
+    apart = np.min(np.abs(w @ x.T) / np.linalg.norm(x, axis=1))
+    longest = np.max(np.linalg.norm(end[: w.size].reshape(w.shape), axis=1))
+    return float(0.5 * apart / (problem.data.n * max(longest, 1e-300)))
 
 
 def tilted(data: Data, delta: float, seed: int = 0) -> Data:
