@@ -37,3 +37,33 @@ def entries_compile_once():
         if kernels is not None:
             signatures = getattr(getattr(kernels, name), "signatures", [])
             assert len(signatures) <= 1, f"kernels.{module}.{name} was compiled for {len(signatures)} signatures"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def bits_are_those_of_the_signs():
+    """Along every flow of the tests, at every step it keeps (each one until a run is thinned): a bit is on or off only
+    on the side of <w_j, x_i> that says so, and a neuron held on a surface lies on it, to 1e-11 of |w_j|; to the step's
+    error where a neuron approaches a surface that no force drives it across."""
+    import numpy as np
+
+    from reluflow.drive import exact
+    from reluflow.engine.field import ON, SLID
+
+    plain = exact.Machine._write
+
+    def checked(self, tape):
+        used = int(self.run.checkpoints_used)
+        if used and self.pk.slope < 1.0:
+            few = max(1, 2_000_000 // (self.m * self.big))
+            y, code = self.checkpoints.y[:used][-few:], self.checkpoints.code[:used][-few:]
+            q = y[:, : self.m * self.r].reshape(-1, self.m, self.r)
+            top = np.max(np.abs(q), axis=2, keepdims=True)
+            u = (q / np.where(top > 0.0, top, 1.0)) @ self.pk.e.T
+            kind = code.reshape(u.shape) & 3
+            off = np.where(kind >= SLID, np.abs(u), np.where(kind == ON, -u, u))
+            assert np.max(off) <= 10.0 * self.run.rtol + 1e-11, f"a bit is wrong by {np.max(off):.3g} of |w|"
+        plain(self, tape)
+
+    exact.Machine._write = checked
+    yield
+    exact.Machine._write = plain
