@@ -14,8 +14,11 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 if os.environ.get("RELUFLOW_DATA"):
     os.environ["RELUFLOW_DATA"] = os.path.abspath(os.environ["RELUFLOW_DATA"])  # tests may change folder
 
-# A shell without job control starts what is in the background deaf to Ctrl-C; tests of it would wait for ever.
+# A shell without job control starts what is in the background deaf to Ctrl-C, nohup to the end of the session; tests of
+# these would wait for ever, or fail.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 import pytest
 from hypothesis import settings
