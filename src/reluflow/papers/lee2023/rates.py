@@ -43,7 +43,7 @@ def check(run: Run, *, form: str = "corrected") -> Report:
     late = [Claim("log(pi - phi) five sixths of the way", at.log_theta[0], "<", float(np.log(1e-3)), log=True)]
     missing = "" if late[0].ok else f"the run ends at t = {run.t[-1]:.6g}, before pi - phi is 1e-3 for a sixth of it"
     # Near the starts from which v reaches v* faster than from others, its limit is reached late.
-    turning = "" if m == 1 or abs(v_rate - v_late) <= TOLERANCE else "the rate of v* - v changes in the last sixth"
+    turning = "" if m == 1 or abs(v_rate - v_late) <= TOLERANCE / 4 else "the rate of v* - v changes in the last sixth"
     claims = [
         Claim(
             f"|{n}, less {w:g}|",
