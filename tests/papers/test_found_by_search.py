@@ -102,6 +102,7 @@ def test_an_equality_of_lemma_15_holds_up_to_roundings_of_its_logarithms():
         ("theorem3_2", {"m": 2, "norm": 0.005708985318236008, "phi": 0.0029965195009623797}),  # one rounding up
         ("rates", {"m": 0, "norm": 4.953588770853872, "phi": 2.0018502472263338}),  # v* is all but met on the way
         ("rates", {"m": 0, "norm": 4.9520806853132235, "phi": 2.0018903322553916}),  # and nearly so
+        ("rates", {"m": 1, "norm": 0.03, "phi": 0.18}),  # far from its limit at t = 60
         ("restarts", {"m": 1, "norm": 0.30638569913963226, "phi": 0.00041375853662044444}),  # widths equal to rounding
         ("theorem3_3", {"m": 0, "norm": 19.838523840528172, "phi": 0.00038765549341117307}),  # a frame 117 rtol off
         ("orbit", {"m": 1, "norm": 1.315445796719499, "phi": 1.1979389251814}),  # a frame 126 rtol off
