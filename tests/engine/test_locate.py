@@ -43,6 +43,15 @@ def test_the_constant_for_what_stages_do_not_see_is_the_norming_constant_of_degr
     assert engine.surfaces.ALLOW == engine.locate.REACH
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e-200])
+def test_an_implicit_step_sees_a_crossing_of_numbers_of_any_size(engine, size):
+    """From 1 to -1e-3 of `size`: with 1e-12 of |q| as rounding, an output weight of 1e-9 |q| crossed unseen."""
+    values = size * (1.0 - 1.001 * engine.implicit.NODES)
+    assert engine.implicit.below_zero(size, values, 1.0, size)
+    assert not engine.implicit.below_zero(size, values, 1.0, 1e12 * size)
+    assert not engine.implicit.below_zero(size, size * (1.0 - 0.999 * engine.implicit.NODES), 1.0, size)
+
+
 def test_the_constant_of_an_implicit_step_is_the_lebesgue_constant_of_its_stages(engine):
     """Largest sum of |Lagrange polynomials| of the stages, those of a polynomial that vanishes at 0 as well."""
     nodes, x = engine.implicit.NODES, np.linspace(0.0, 1.0, 2001)

@@ -62,6 +62,27 @@ def fill(to, value):
 
 
 @inner
+def norm_q(y, j, r):
+    """|q_j|."""
+    q = row(y, j, r)
+    total = 0.0
+    for i in range(r):
+        total += q[i] * q[i]
+    if total > 1e-280:
+        return np.sqrt(total)
+    # Squares underflow: only when the first layer alone is trained, where q is not normalised.
+    top = 0.0
+    for i in range(r):
+        top = max(top, abs(q[i]))
+    if top == 0.0:
+        return 0.0
+    total = 0.0
+    for i in range(r):
+        total += (q[i] / top) ** 2
+    return top * np.sqrt(total)
+
+
+@inner
 def copy(to, source):
     """to[...] = source for flat arrays."""
     for i in range(to.size):

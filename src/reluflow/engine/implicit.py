@@ -20,13 +20,14 @@ import numpy as np
 
 from reluflow.engine import bernstein, surfaces
 from reluflow.engine._jit import APART, inner, making
-from reluflow.engine.field import ON, SLID, copy, datum_curvature, field, fill
+from reluflow.engine.field import ON, SLID, copy, datum_curvature, field, fill, norm_q
 from reluflow.engine.layout import all_apart, row, weights
 from reluflow.engine.surfaces import out_of_held
 
 MOST = 64  # data: beyond, the 5n equations of a step cost more than they save
 STAGES = 5
 ORDER = 6  # of the error estimate in h
+ROUNDING = 1e-12  # of a polynomial through the stages, relative to its values
 TURNS, REFRESHES = 12, 4  # Newton iterations, and how often V, kappa and J are taken anew
 
 
@@ -304,13 +305,14 @@ def shift_at(problem, step, h, a):
 
 
 @inner
-def below_zero(start, values, side):
-    """Whether the collocation polynomial with these values at the start and the stages may be across zero."""
+def below_zero(start, values, side, size):
+    """Whether the collocation polynomial with these values at the start and the stages may be across zero, by more than
+    the rounding of numbers of this size."""
     for l in range(8):
         total = side * start * FIT[l, 0]
         for a in range(STAGES):
             total += side * values[a] * FIT[l, a + 1]
-        if total < -1e-12:
+        if total < -ROUNDING * size:
             return True
     return False
 
@@ -326,21 +328,20 @@ def may_meet(problem, state, scratch):
         if state.dead[j] != 0:
             continue
         if state.delta_sign[j] != 0.0:
+            size = abs(b0[j])  # b may be tiny beside q: an error of 1e-12 of q may be all of it
             for a in range(STAGES):
                 b, _ = weights(Z[a], m)
                 values[a] = b0[j] + b[j]
-            if below_zero(b0[j], values, state.sign[j]):
+                size = max(size, abs(values[a]))
+            if below_zero(b0[j], values, state.sign[j], size):
                 return True
         if problem.slope == 1.0:
             continue
+        size = norm_q(state.y, j, r)
         span = 0.0
         for a in range(STAGES):
-            q = row(Z[a], j, r)
-            size = 0.0
-            for i in range(r):
-                size += q[i] * q[i]
-            span = max(span, size)
-        span = LEBESGUE * np.sqrt(span)
+            span = max(span, norm_q(Z[a], j, r))
+        span *= LEBESGUE
         for k in range(big):
             kind = state.code[j, k] & 3
             side = 1.0 if kind == ON else -1.0
@@ -352,7 +353,7 @@ def may_meet(problem, state, scratch):
                 values[a] = start
                 for i in range(r):
                     values[a] += q[i] * problem.e[k, i]
-            if below_zero(start, values, side):
+            if below_zero(start, values, side, size):
                 return True
     return False
 

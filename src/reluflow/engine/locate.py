@@ -5,7 +5,7 @@ import numpy as np
 from reluflow.engine import bernstein, surfaces
 from reluflow.engine._jit import inner
 from reluflow.engine.explicit import velocity
-from reluflow.engine.field import FRESH, ON, SLID, copy_rows
+from reluflow.engine.field import FRESH, ON, SLID, copy_rows, norm_q
 from reluflow.engine.layout import row, weights
 from reluflow.engine.tableau import C
 
@@ -89,27 +89,6 @@ def speed(problem, v, m, j):
     for i in range(r):
         total += q[i] ** 2
     return np.sqrt(total)
-
-
-@inner
-def norm_q(y, j, r):
-    """|q_j|."""
-    q = row(y, j, r)
-    total = 0.0
-    for i in range(r):
-        total += q[i] * q[i]
-    if total > 1e-280:
-        return np.sqrt(total)
-    # Squares underflow: only when the first layer alone is trained, where q is not normalised.
-    top = 0.0
-    for i in range(r):
-        top = max(top, abs(q[i]))
-    if top == 0.0:
-        return 0.0
-    total = 0.0
-    for i in range(r):
-        total += (q[i] / top) ** 2
-    return top * np.sqrt(total)
 
 
 @inner
