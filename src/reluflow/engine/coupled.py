@@ -11,7 +11,7 @@ import numpy as np
 from reluflow.engine import implicit, surfaces
 from reluflow.engine._jit import entry, inner
 from reluflow.engine.events import at_event
-from reluflow.engine.explicit import clock_shift, dense, error, offer, settle, stages, velocity
+from reluflow.engine.explicit import clock_shift, dense, error, loudness, offer, settle, stages, velocity
 from reluflow.engine.field import DORMANT, FRESH, ON, SLID, copy, copy_rows, fill, log_loss, penalty, stiffness
 from reluflow.engine.layout import (
     CANCELLED,
@@ -50,6 +50,7 @@ GO_ON = -1  # no status: the burst continues
 SMALL = -37.0  # log of an output, relative to 1, that is lost in the rounding of others
 STABLE = 4.0  # step times fastest rate: the pair is stable to 6, but beyond 4.4 residuals alternate
 AHEAD, WORTH = 1.3, 2.0  # over the longest stable step: what makes an implicit one be tried, and be tried again
+FINEST = 1e-13  # tolerance of a neuron down to which `windows` traces it
 AGAIN = 16  # explicit steps after an implicit one was refused
 COUNTED = 32  # steps over which events are counted
 MANY = 3.0  # events in the time a stretch of `windows` would take, above which stretches cost less
@@ -685,7 +686,8 @@ def many_events(problem, state, run, scratch):
     run.G = velocity(problem, state, state.y, run.clock, scratch.tmp, scratch.work)
     rate = STABLE / scratch.step.longest
     length, _ = longest_stretch(problem, state, run, scratch.work, rate)
-    return events / passed * length > MANY, length
+    allowed = run.rtol >= FINEST * loudness(problem, state, scratch.work)
+    return allowed and events / passed * length > MANY, length
 
 
 @entry

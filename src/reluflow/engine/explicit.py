@@ -156,6 +156,22 @@ def error(problem, state, run, scratch, h):
 
 
 @inner
+def loudness(problem, state, work):
+    """How far the outputs may move, over 100 labels, if every neuron moves by its own size |(w, a)|; at least 1.
+
+    Up to 100 the promise of 100 rtol leaves room for errors of rtol in every neuron. Beyond, outputs are small beside
+    what they are made of: layers far from balance, or many large neurons that cancel.
+    """
+    loud, top = 0.0, 0.0
+    for j in range(state.sign.size):
+        if state.dead[j] == 0:
+            loud += work.e2c[j]
+    for i in range(problem.alpha.size):
+        top = max(top, abs(problem.alpha[i]))
+    return max(1.0, 0.01 * loud * top)
+
+
+@inner
 def output_error(problem, state, run, e5, work):
     """Effect of the state error e5 on the outputs, relative to max(1, |f|), linearised at the last work.u.
 

@@ -51,6 +51,7 @@ STRETCH = np.dtype(
         ("fade", "f8"),  # decay times its length
         ("unit", "f8"),  # the unit of the forces, which are times H, relative to work.jump
         ("gram_norm", "f8"),  # largest eigenvalue of the Gram matrix: |sum_k c_k e_k|^2 over sum_k c_k^2
+        ("rtol", "f8"),  # its tolerance
         ("both", "i8"),  # 1 when some surface has rows on both of its sides
         ("factor", "f8"),  # of the forces with respect to the clock, at its start
         ("proposed", "f8"),  # its length as first tried

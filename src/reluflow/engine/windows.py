@@ -19,6 +19,7 @@ import numpy as np
 from reluflow.engine import surfaces
 from reluflow.engine._jit import entry, inner
 from reluflow.engine.coupled import (
+    FINEST,
     GO_ON,
     MANY,
     calm,
@@ -29,7 +30,7 @@ from reluflow.engine.coupled import (
     resting,
     write_checkpoint,
 )
-from reluflow.engine.explicit import clock_shift, velocity
+from reluflow.engine.explicit import clock_shift, loudness, velocity
 from reluflow.engine.field import DORMANT, FRESH, ON, SLID, add_up, copy, drive, fill, per_surface, stiffness, times
 from reluflow.engine.layout import (
     CANCELLED,
@@ -409,6 +410,8 @@ def reason_to_stop(problem, state, run, work, window, budget):
         return RUNNING
     if run.clock >= run.end:
         return REACHED
+    if run.rtol < FINEST * loudness(problem, state, work):
+        return SHORT
     surfaces.noise(problem, state, state.y, work)
     if not moving(problem, state, work) and resting(problem, state, run, window.tmp, work):
         return CANCELLED if hidden(problem, work) else STATIONARY
@@ -455,6 +458,7 @@ def begin_stretch(problem, state, run, work, window):
     """Proposes the next stretch, and keeps the state at its start."""
     stretch = window.stretch
     h, stretch.factor = propose(problem, state, run, work, window)
+    stretch.rtol = run.rtol / loudness(problem, state, work)
     stretch.last = run.clock + h >= run.end * (1.0 - 1e-15)
     if stretch.last:
         h = run.end - run.clock
@@ -527,11 +531,11 @@ def next_sweep(problem, state, run, work, window):
     """
     stretch = window.stretch
     change = new_forces(problem, work, window)
-    if not np.isfinite(change) or (change > 0.3 * run.rtol and stretch.sweep == SWEEPS - 1):
+    if not np.isfinite(change) or (change > 0.3 * stretch.rtol and stretch.sweep == SWEEPS - 1):
         return False, np.inf
-    if stretch.sweep > 0 and change <= 0.3 * run.rtol:
+    if stretch.sweep > 0 and change <= 0.3 * stretch.rtol:
         velocity(problem, state, window.y, stretch.clock, window.tmp, work)
-        return False, error(state, work, window) / run.rtol
+        return False, error(state, work, window) / stretch.rtol
     begin_again(problem, state, run, window)
     begin_sweep(problem, run, window, stretch.sweep + 1)
     return True, 0.0
