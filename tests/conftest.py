@@ -20,8 +20,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+import gc
+
 import pytest
 from hypothesis import settings
+
+# With JAX, torch and numba loaded a collection of all generations takes a third of a second; tests make few cycles.
+gc.set_threshold(20_000, 20, 50)
 
 settings.register_profile("reluflow", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("reluflow")

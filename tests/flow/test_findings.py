@@ -99,7 +99,7 @@ def test_a_shrinking_neuron_that_slides_is_not_at_rest():
     assert rest.outcome is rf.Outcome.STATIONARY and abs(rest.outputs[-1, 1]) < 1e-8
 
 
-SOME = {(-1000.0, 1), (-1000.0, 17), (-1000.0, 28), (-1000.0, 48), (-10000.0, 21), (-10000.0, 38)}  # failed in 0.1
+SOME = {(-1000.0, 1), (-1000.0, 17), (-10000.0, 21)}  # failed in 0.1, as did (-1000, 28), (-1000, 48), (-10000, 38)
 DRAWS = [
     pytest.param(scale, seed, marks=() if (scale, seed) in SOME else exhaustive)
     for scale in (-1000.0, -10000.0)

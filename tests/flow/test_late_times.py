@@ -144,7 +144,10 @@ def test_random_labels_with_slides_reach_1e100(seed):
     assert np.all(np.diff(sol.log_loss) < 1e-6)
 
 
-@pytest.mark.parametrize("loss", ["exponential", "logistic", "logistic2"])
+MORE = [pytest.param(loss, marks=pytest.mark.exhaustive) for loss in ("exponential", "logistic2")]
+
+
+@pytest.mark.parametrize("loss", ["logistic", *MORE])
 def test_log_t_of_ten_thousand_is_ordinary(loss):
     problem = aligned(loss)
     sol = rf.solve(problem, log_t1=1e4)

@@ -112,7 +112,7 @@ def test_wide_networks_with_large_weights_are_ordinary():
     assert sol.outcome == rf.Outcome.STATIONARY and sol.stats.steps < 2000
 
 
-@pytest.mark.parametrize("seed", [3, 4, 5])
+@pytest.mark.parametrize("seed", [4, *(pytest.param(k, marks=pytest.mark.exhaustive) for k in (3, 5))])
 def test_frames_inside_implicit_steps_are_those_of_stretches(monkeypatch, seed):
     """They were reached by one explicit step within its region of stability, which need not be accurate: with seed 4
     off by 0.02, on seed 7233 of benchmarks/exactness.py by 0.6."""

@@ -14,11 +14,11 @@ WHOLE = 0.95  # of all engine lines
 EACH = 0.85  # of any file's
 
 
-def run_plainly(folder, step):
-    """(results, lines) of every `step`-th case, run with NUMBA_DISABLE_JIT=1 under coverage."""
-    subprocess.run([sys.executable, pure.__file__, str(folder), str(step)], check=True, capture_output=True)
+def run_plainly(folder, *step):
+    """Results of all cases, or of every `step`-th, run with NUMBA_DISABLE_JIT=1."""
+    subprocess.run([sys.executable, pure.__file__, str(folder), *map(str, step)], check=True, capture_output=True)
     with np.load(folder / "results.npz") as stored:
-        return dict(stored), json.loads((folder / "lines.json").read_text())
+        return dict(stored)
 
 
 def differences(found, step):
@@ -29,12 +29,13 @@ def differences(found, step):
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    return run_plainly(tmp_path_factory.mktemp("pure"), 1)
+    """(results, lines reached) of all cases."""
+    folder = tmp_path_factory.mktemp("pure")
+    return run_plainly(folder), json.loads((folder / "lines.json").read_text())
 
 
 def test_plain_python_gives_what_the_compiled_kernels_give_on_every_sixth_case(tmp_path):
-    found, _ = run_plainly(tmp_path, 6)
-    wrong = differences(found, 6)
+    wrong = differences(run_plainly(tmp_path, 6), 6)
     assert not wrong, "\n".join(wrong)
 
 

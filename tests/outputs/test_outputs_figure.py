@@ -11,7 +11,7 @@ from reluflow.papers._figures import Figure
 
 @pytest.fixture(scope="module")
 def numbers():
-    return Figure("extra", "three_classes").compute("quick")
+    return Figure("extra", "three_classes").compute("quick", points=200)
 
 
 def refused(ds):
@@ -44,9 +44,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("why, change, words", WRONG)
-def test_numbers_that_are_wrong_are_refused(why, change, words, numbers):
-    assert any(words in text for text in refused(change(numbers)))
+def test_numbers_that_are_wrong_are_refused(numbers):  # in one test: the figure's numbers take ten seconds
+    missed = [(why, words) for why, change, words in WRONG if not any(words in t for t in refused(change(numbers)))]
+    assert not missed
 
 
 MNIST = Path(os.environ.get("RELUFLOW_DATA", "nowhere")) / "mnist"

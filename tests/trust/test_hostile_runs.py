@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def test_spoiled_run_folders_load_or_are_refused_in_a_sentence():
-    clean(fuzzed("zarr", 50, seed=0))
+    clean(fuzzed("zarr", 25, seed=0))
 
 
 @pytest.mark.exhaustive

@@ -81,10 +81,10 @@ def predicted(sol, sizes: np.ndarray, early: float) -> np.ndarray:
 
 
 def half_time(sol, c: int, near: float) -> float:
-    """When output c is 1/2 on its class, by bisection; NaN if that is not within 10% of `near`."""
+    """When output c is 1/2 on its class, to 6e-12 of `near`, by bisection; NaN if that is not within 10% of `near`."""
     mine = sol.problem.targets[:, c] > 0
     lo, hi = 0.9 * near, min(1.1 * near, sol.t_end if np.isfinite(sol.t_end) else 1.1 * near)
-    for _ in range(10):
+    for _ in range(7):
         t = np.linspace(lo, hi, 33)
         above = np.mean(sol.outputs_at(t)[:, mine, c], axis=1) > 0.5
         k = int(np.argmax(above))
