@@ -19,10 +19,12 @@ WIDTH = 28  # characters
 
 
 class Place(NamedTuple):
-    """What a bar shows: the fraction done (None: unknown) and a few words."""
+    """What a bar shows: the fraction done (None: unknown), a few words, and the seconds left where these were estimated
+    (None: by the fraction done)."""
 
     fraction: float | None
     words: str
+    left: float | None = None
 
 
 class _Screen(Protocol):
@@ -46,6 +48,8 @@ def shown(
         yield None
         return
     bar = _Bar(screen, place, 0.0 if progress else WAIT)
+    if progress:
+        bar.prepare()
     try:
         yield bar.tell
     finally:
@@ -57,27 +61,40 @@ class _Bar:
         self.screen, self.place, self.wait = screen, place, wait
         self.began, self.drawn = time.perf_counter(), False
 
+    def prepare(self) -> None:
+        """A first line: a large run may work for seconds before its loop begins."""
+        self.drawn = True
+        self.screen.show("preparing", None)
+
     def tell(self, now: Any) -> None:
         seconds = time.perf_counter() - self.began
         if seconds < self.wait:
             return
         self.drawn = True
-        fraction, words = self.place(now)
-        self.screen.show(line(fraction, words, seconds), fraction)
+        fraction, words, left = self.place(now)
+        self.screen.show(line(fraction, words, seconds, left), fraction)
 
     def close(self) -> None:
         if self.drawn:
             self.screen.close()
 
 
-def line(fraction: float | None, words: str, seconds: float) -> str:
+def line(fraction: float | None, words: str, seconds: float, left: float | None = None) -> str:
     """One line: bar, percentage, words, seconds so far and, once it can be estimated, seconds left."""
     if fraction is None:
         return f"{words}  {duration(seconds)}"
     done = min(max(fraction, 0.0), 1.0)
     full = round(WIDTH * done)
-    left = f", about {duration(seconds * (1.0 - done) / done)} left" if done > 0.01 else ""
-    return f"[{'#' * full}{'.' * (WIDTH - full)}] {100 * done:3.0f}%  {words}  {duration(seconds)}{left}"
+    left = time_left(done, seconds, left)
+    ahead = "" if left is None else f", about {duration(left)} left"
+    return f"[{'#' * full}{'.' * (WIDTH - full)}] {100 * done:3.0f}%  {words}  {duration(seconds)}{ahead}"
+
+
+def time_left(fraction: float | None, seconds: float, left: float | None) -> float | None:
+    """`left`, or what the fraction done gives."""
+    if left is None and fraction is not None and fraction > 0.01:
+        return seconds * max(0.0, 1.0 - fraction) / fraction
+    return left
 
 
 def duration(seconds: float) -> str:
@@ -94,7 +111,7 @@ def of_run(now: Any) -> Place:
     """Where a run is: its time and its steps."""
     log_t = float(now.log_t)
     t = f"t = {math.exp(log_t):.4g}, " if log_t < 700 else "" if math.isnan(log_t) else f"t = e^{log_t:.6g}, "
-    return Place(now.fraction, f"{t}{now.steps:,} steps")
+    return Place(now.fraction, f"{t}{now.steps:,} steps", getattr(now, "left", None))
 
 
 def of_points(now: Any) -> Place:

@@ -106,6 +106,7 @@ def test_an_iteration_moves_both_layers_writes_what_is_due_and_notes_what_change
         g=np.empty(4),
         D=np.empty((3, 5)),
         h=np.empty(5),
+        part=np.empty(5),
     )
     room = kernels.Room(
         saves=np.array([1]),

@@ -14,7 +14,7 @@ def traced(engine, problem, H):
     one = start(engine, problem)
     packed, state, work = one.problem, one.state, one.work
     size = state.y.size
-    window = engine.windows.window(packed.gram, 1, packed.e.shape[1], packed.alpha.size, size)
+    window = engine.windows.window(packed.e, 1, packed.alpha.size, size)
     stretch = window.stretch
     stretch.clock, stretch.H, stretch.unit, stretch.both = 0.0, H, H, 1
     window.F[0], window.B[0] = H * work.jump, H * work.base

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -66,26 +66,35 @@ def pairs() -> Table:
 @contextmanager
 def progress(what: str, quiet: bool = False):
     """Yields a callback for `rf.solve`; a bar with rate and remaining time appears after one second."""
-    began, bar = time.perf_counter(), None
-    quiet = quiet or not console(stderr=True).is_terminal  # no bars in log files
+    if quiet or not console(stderr=True).is_terminal:  # no bars in log files
+        yield lambda now: None
+        return
+    bar = _bar()
+    task = bar.add_task(what, total=None, rate="", place="preparing", left="")
+    # By a timer: a large run may work for seconds before it first tells where it is.
+    timer = threading.Timer(1.0, bar.start)
+    timer.daemon = True
+    timer.start()
 
     def tell(now):
-        nonlocal bar
-        if quiet or time.perf_counter() - began < 1.0:
-            return
-        if bar is None:
-            bar = _bar()
-            bar.start()
-            bar.add_task(what, total=1.0 if now.fraction is not None else None, rate="", place="")
-        done = {} if now.fraction is None else {"completed": now.fraction}
-        place = f"t = {_time(now.log_t)}"
-        bar.update(bar.task_ids[0], rate=f"{now.steps / max(now.seconds, 1e-9):,.0f} steps/s", place=place, **done)
+        done = {} if now.fraction is None else {"completed": now.fraction, "total": 1.0}
+        rate = f"{now.steps / max(now.seconds, 1e-9):,.0f} steps/s"
+        bar.update(task, rate=rate, place=f"t = {_time(now.log_t)}", left=_left(now), **done)
 
     try:
         yield tell
     finally:
-        if bar is not None:
-            bar.stop()
+        timer.cancel()
+        timer.join()
+        bar.stop()
+
+
+def _left(now) -> str:
+    """The time left, as far as it is known."""
+    from reluflow._progress import duration, time_left
+
+    seconds = time_left(now.fraction, now.seconds, getattr(now, "left", None))
+    return "" if seconds is None else f"{duration(seconds)} left"
 
 
 def _time(log_t: float) -> str:
@@ -95,7 +104,7 @@ def _time(log_t: float) -> str:
 
 
 def _bar():
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     return Progress(
         SpinnerColumn(),
@@ -104,8 +113,7 @@ def _bar():
         TextColumn("{task.fields[place]}"),
         TextColumn("[dim]{task.fields[rate]}"),
         TimeElapsedColumn(),
-        TextColumn("[dim]left"),
-        TimeRemainingColumn(),
+        TextColumn("[dim]{task.fields[left]}"),
         console=console(stderr=True),
         transient=True,
     )

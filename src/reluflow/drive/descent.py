@@ -155,7 +155,7 @@ class Machine:
         self.work = kd.Work(
             order=np.arange(self.n),
             x=np.empty(batch * self.r if products and not self.full else 0, real),
-            flat=np.empty(batch * self.m if products else 0, real),
+            flat=np.empty(min(batch, kd.ROWS) * self.m if products else 0, real),
             turn=np.empty((self.m, self.r) if products else (0, 0), real),
             u=np.empty(batch * self.m, real),
             amp_b=np.empty(self.m),
@@ -163,6 +163,7 @@ class Machine:
             g=np.empty(batch),
             D=np.empty((self.r, self.m), real),
             h=np.empty(self.m),
+            part=np.empty(self.m),
         )
         self.kernel = kd.burst if real == np.float64 else kd.burst32
         self.forward = method.fast_forward is not False and self.full and real == np.float64 and problem.outputs == 1

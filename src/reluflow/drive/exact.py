@@ -33,6 +33,7 @@ WAYPOINTS = 24  # frames kept inside a jump
 EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 SMALL = 400  # neurons times surfaces: below, a step of all costs less than a stretch, and `windows` is not compiled
 LARGE = 1_000  # the same: above, a run begins with stretches
+USUAL_SWEEPS = 6  # of a stretch
 REGIME: str | None = None  # "coupled" or "windows" for every run: for tests and benchmarks
 
 
@@ -129,7 +130,7 @@ class Machine:
     @property
     def window(self) -> Window:
         if self._window is None:
-            self._window = windows.window(self.pk.gram, self.m, self.r, self.n, self.size)
+            self._window = windows.window(self.pk.e, self.m, self.n, self.size)
         return self._window
 
     # A run ----------------------------------------------------------------------------------------------------------
@@ -174,6 +175,14 @@ class Machine:
     def progress(self) -> tuple[float | None, float]:
         fraction, log_t = progress_of(self.run.clock, self.run.end, self.tailed)
         return fraction, log_t - self.units.log_time
+
+    def underway(self) -> tuple[float, float]:
+        """The length of the stretch at hand, as a fraction of the run, and the share of its work that is done."""
+        if self._window is None or not self._window.stretch.open or self.run.regime != layout.WINDOWS:
+            return 0.0, 0.0
+        stretch = self._window.stretch
+        share = (stretch.sweep + stretch.next / self.m) / USUAL_SWEEPS
+        return float(stretch.H / self.run.end), float(min(share, 0.95))
 
     def costs(self) -> Costs:
         run = self.run

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from reluflow.drive.estimate import Left
 from reluflow.drive.recorder import Costs, Tape
 from reluflow.methods import Limits, Save, as_bytes
 from reluflow.outcome import Outcome
@@ -27,13 +28,15 @@ STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", 
 
 
 class Progress(NamedTuple):
-    """Where a run is: the fraction done (None without an end time), log t, steps, events, seconds so far."""
+    """Where a run is: the fraction done (None without an end time), log t, steps, events, seconds so far and, where
+    that can be estimated, seconds left."""
 
     fraction: float | None
     log_t: float
     steps: int
     events: int
     seconds: float
+    left: float | None = None
 
 
 class Done(NamedTuple):
@@ -171,6 +174,7 @@ def run(
     began = told = kept = _time.perf_counter()
     tape = Tape(max(8, min(save.frames, as_bytes(save.memory) // driver.row_bytes)))
     outcome: Outcome | None = Outcome.INTERRUPTED
+    ahead, underway = Left(), getattr(driver, "underway", None)
     try:
         budget = driver.first
         outcome = driver.begin(tape if extra.start is None else Tape(8), save, limits)
@@ -185,7 +189,9 @@ def run(
                 outcome = _limited(done, limits, now - began, stop)
             if outcome is None and progress is not None and now - told > TELL_SECONDS:
                 told = now
-                progress(Progress(*driver.progress(), done.steps, done.events, now - began))
+                fraction, log_t = driver.progress()
+                left = ahead.left(now - began, fraction, *([] if underway is None else [underway()]))
+                progress(Progress(fraction, log_t, done.steps, done.events, now - began, left))
             if outcome is None and extra.keep is not None and now - kept > KEEP_SECONDS and tape.marks:
                 extra.keep(Run(driver, tape, Outcome.INTERRUPTED, now - began, driver.costs()))
                 kept = _time.perf_counter()

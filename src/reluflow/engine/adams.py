@@ -22,7 +22,7 @@ import numpy as np
 
 from reluflow.engine import loss as losses
 from reluflow.engine._jit import glue, inner
-from reluflow.engine.descent import all_rows, drive, look, pulls
+from reluflow.engine.descent import all_rows, drive, look, pulls, total
 
 ORDER = 9  # sums over nodes go by threes
 TOLERANCE = 1e-13  # error estimate of one leap, relative to every neuron
@@ -95,21 +95,21 @@ def leap_room(x: np.ndarray, m: int) -> Leap:
 def change(task, st, work, out):
     """One iteration's change of (q, b, energy) at the present state."""
     d, m = st.q.shape
-    D, h, fade = work.D, work.h, task.step * task.decay
-    spent = 0.0
+    D, h, spent, fade = work.D, work.h, work.part, task.step * task.decay
     for j in range(m):
         h[j] = 0.0
+        spent[j] = 0.0
     for k in range(d):
         for j in range(m):
             h[j] += D[k, j] * st.q[k, j]
             v = task.step * st.b[j] * D[k, j] - fade * st.q[k, j]
             out[k * m + j] = v
-            spent += st.amp[j] * (v * v)
+            spent[j] += v * v
     for j in range(m):
         v = task.step * h[j] - fade * st.b[j] if task.first == 0 else 0.0
         out[d * m + j] = v
-        spent += st.amp[j] * (v * v)
-    out[(d + 1) * m] = spent / task.step
+        spent[j] = (spent[j] + v * v) * st.amp[j]
+    out[(d + 1) * m] = total(spent) / task.step
 
 
 @inner

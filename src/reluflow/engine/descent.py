@@ -29,6 +29,7 @@ STEPPING, COLLECTING, LEAPING, JUMPING = 0, 1, 2, 3
 CHECKPOINT, FRAME = 1, 2
 
 ALIVE, DEAD, DOUBTFUL = 0, 1, 2
+ROWS = 512  # of data in one product: its results are used before they leave the cache
 RESCALE = 15  # mantissas are rescaled when the iteration has none of these bits: every 16th
 RESTING = 1.1e-16  # a relative change below the rounding of float64
 UNSEEN = 1e-32  # |theta_j|^2 of a neuron that only shrinks
@@ -116,7 +117,7 @@ class Work(NamedTuple):
 
     order: np.ndarray  # data in the order of some epochs; 0 ... n - 1 for full batches
     x: np.ndarray  # (batch d,) the rows of a mini-batch
-    flat: np.ndarray  # (batch m,) products
+    flat: np.ndarray  # (ROWS m,) products
     turn: np.ndarray  # (m, d) a matrix transposed
     u: np.ndarray  # (batch m,) <q_j, x_i>, then bits, then bits times forces
     amp_b: np.ndarray  # (m,) e^{2c} b, then step times b
@@ -124,6 +125,7 @@ class Work(NamedTuple):
     g: np.ndarray  # (batch,) forces; before that, how many bits of a row changed
     D: np.ndarray  # (d, m)
     h: np.ndarray  # (m,) <D, q>
+    part: np.ndarray  # (m,) what each neuron adds to a sum
 
 
 class Batch(NamedTuple):
@@ -178,10 +180,33 @@ def bit(task, z):
 
 
 @glue
+def total(part):
+    """The sum of an array by eight sums side by side, always in the same order: one sum would wait for every addition
+    before the next."""
+    n = part.size
+    s0, s1, s2, s3, s4, s5, s6, s7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    k = 0
+    while k + 8 <= n:
+        s0 += part[k]
+        s1 += part[k + 1]
+        s2 += part[k + 2]
+        s3 += part[k + 3]
+        s4 += part[k + 4]
+        s5 += part[k + 5]
+        s6 += part[k + 6]
+        s7 += part[k + 7]
+        k += 8
+    while k < n:
+        s0 += part[k]
+        k += 1
+    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+
+
+@glue
 def look(task, st, batch, work):
     """Outputs and bits of a batch; returns how many bits and signs changed since last time."""
     d, m = st.q.shape
-    u, amp_b, moved = batch.u, work.amp_b, batch.g
+    u, amp_b, part, moved = batch.u, work.amp_b, work.part, batch.g
     count = batch.f.size
     full = task.batch == task.y.size
     changed, flips = 0.0, 0.0
@@ -193,11 +218,14 @@ def look(task, st, batch, work):
         for k in range(d):
             for j in range(m):
                 work.turn[j, k] = st.q[k, j]
-        product(work.turn, batch.x.T, work.flat[: count * m].reshape(m, count))
+    first, rows = 0, 0  # of the product at hand
     for p in range(count):
         if task.products:
+            if p == first + rows:
+                first, rows = p, min(ROWS, count - p)
+                product(work.turn, batch.x[p : p + rows].T, work.flat[: rows * m].reshape(m, rows))
             for j in range(m):
-                u[p, j] = work.flat[j * count + p]
+                u[p, j] = work.flat[j * rows + (p - first)]
         else:
             i = batch.rows[p]
             c = task.x[i, 0]
@@ -207,18 +235,17 @@ def look(task, st, batch, work):
                 c = task.x[i, k]
                 for j in range(m):
                     u[p, j] += c * st.q[k, j]
-        total = 0.0
         for j in range(m):
             z = u[p, j]
             s = bit(task, z)
-            total += amp_b[j] * (s * z)
+            part[j] = amp_b[j] * (s * z)
             u[p, j] = s
+        batch.f[p] = total(part)
         if full:
-            moved[p] = 0.0
             for j in range(m):
-                moved[p] += abs(u[p, j] - st.mask[p, j])
+                part[j] = abs(u[p, j] - st.mask[p, j])
+            moved[p] = total(part)
             changed += moved[p]
-        batch.f[p] = total
     return changed, flips
 
 
@@ -259,23 +286,25 @@ def pulls(task, batch, work):
 def move(task, st, work):
     """One iteration: both layers from the old values."""
     d, m = st.q.shape
-    D, h, step_b, fade = work.D, work.h, work.amp_b, task.step * task.decay
+    D, h, step_b, spent, fade = work.D, work.h, work.amp_b, work.part, task.step * task.decay
     for j in range(m):
         step_b[j] = task.step * st.b[j]
         h[j] = 0.0
-    spent = 0.0
+        spent[j] = 0.0
     for k in range(d):
         for j in range(m):
             h[j] += D[k, j] * st.q[k, j]
             v = step_b[j] * D[k, j] - fade * st.q[k, j]
             st.q[k, j] += v
-            spent += st.amp[j] * (v * v)
+            spent[j] += v * v
     if task.first == 0:
         for j in range(m):
             v = task.step * h[j] - fade * st.b[j]
             st.b[j] += v
-            spent += st.amp[j] * (v * v)
-    st.energy[0] += spent / task.step
+            spent[j] += v * v
+    for j in range(m):
+        spent[j] *= st.amp[j]
+    st.energy[0] += total(spent) / task.step
 
 
 @glue
@@ -390,6 +419,7 @@ def note_bits(task, st, run, ev, u, moved):
             for i in range(n):
                 if st.mask[i, j] != 0.0 and task.live[i] == 1:
                     st.dead[j] = ALIVE
+                    break
             if st.dead[j] == DEAD:
                 note(run, ev, j, -1, EV_DEAD)
 

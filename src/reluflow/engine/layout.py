@@ -253,6 +253,12 @@ def apart(array: np.ndarray) -> np.ndarray:
     return out
 
 
+def empty_apart(shape: tuple[int, ...]) -> np.ndarray:
+    """An array that is not filled, set apart without touching its memory: most of a large one may never be used."""
+    size = int(np.prod(shape))
+    return np.empty(size + APART)[:size].reshape(shape)
+
+
 def all_apart(arrays):
     """A named tuple of arrays (and numbers) with every array set apart."""
     return type(arrays)(*(apart(a) if isinstance(a, np.ndarray) else a for a in arrays))
@@ -282,7 +288,7 @@ def new_state(start, surfaces: int) -> State:
 def new_work(m: int, r: int, surfaces: int, n: int) -> Work:
     """Scratch space for m neurons in r dimensions and n data on so many surfaces."""
     S = surfaces
-    return all_apart(
+    work = all_apart(
         Work(
             u=np.zeros((m, S)),
             pull=np.zeros((m, r)),
@@ -306,9 +312,10 @@ def new_work(m: int, r: int, surfaces: int, n: int) -> Work:
             mark=np.zeros(S, np.int64),
             old=np.zeros(S, np.int64),
             way=np.zeros(r),
-            log=np.empty((max(1024, 5 * m * (S + 2)), 5)),
+            log=np.empty((0, 5)),
         )
     )
+    return work._replace(log=empty_apart((max(1024, 5 * m * (S + 2)), 5)))
 
 
 def new_scratch(work: Work, stiff: Stiff, size: int) -> Scratch:

@@ -84,9 +84,9 @@ def sums(S: int) -> Sums:
     return all_apart(Sums(np.zeros((NODES, 2, S)), np.zeros((NODES, 2, S)), np.zeros(2 * NODES)))
 
 
-def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
-    """Empty arrays for m neurons in r dimensions and n data."""
-    S = gram.shape[0]
+def window(e: np.ndarray, m: int, n: int, size: int) -> Window:
+    """Empty arrays for m neurons and n data on surfaces with the normals e, (S, r)."""
+    S, r = e.shape
     pair = lambda: np.zeros((NODES, 2, S))
     one = lambda: np.zeros((NODES, S))
     few = lambda: np.zeros(NODES)
@@ -115,8 +115,8 @@ def window(gram: np.ndarray, m: int, r: int, n: int, size: int) -> Window:
         was=np.zeros(S, np.int64),
     )
     stretch = record(STRETCH)
-    # Rounded up: the last digits depend on the threads of the library.
-    stretch.gram_norm = float(f"{np.linalg.eigvalsh(gram)[-1] * 1.0001:.4g}")
+    # Of the smaller of e e^T and e^T e. Rounded up: the last digits depend on the threads of the library.
+    stretch.gram_norm = float(f"{np.linalg.eigvalsh(e @ e.T if S < r else e.T @ e)[-1] * 1.0001:.4g}")
     made = Window(
         stretch=stretch,
         at=pair(),

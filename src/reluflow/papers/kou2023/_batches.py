@@ -148,4 +148,4 @@ def _part(tell, k: int, of: int):
     """Turns the k-th batch's progress into that of all."""
     if tell is None:
         return None
-    return lambda now: tell(now._replace(fraction=(k + now.fraction) / of))
+    return lambda now: tell(now._replace(fraction=(k + now.fraction) / of, left=None))
