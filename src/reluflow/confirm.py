@@ -147,12 +147,16 @@ def confirm(
     return found
 
 
-def again(sol: Solution, limits: Limits, progress: Callable[[Progress], None] | bool | None = None) -> Solution:
-    """The second run, until the end of the first."""
+def again(
+    sol: Solution, limits: Limits, progress: Callable[[Progress], None] | bool | None = None, other: bool = True
+) -> Solution:
+    """The second run, until the end of the first, in the other regime or in the same."""
     problem, method = sol.problem, Flow(max(LEAST, sol.stats.rtol / FINER))
     clock = clock_for(problem, method)
     end = float(clock.of_log(sol.log_t_end) if problem.endless else clock.of(sol.t_end))
-    regime = "coupled" if _regime(sol) == "windows" and problem.activation.slope != 1.0 else "windows"
+    regime = _regime(sol)
+    if other:
+        regime = "coupled" if regime == "windows" and problem.activation.slope != 1.0 else "windows"
     with loop.stops() as stop:
         with _progress.shown(progress, _progress.of_run) as tell:
             run = loop.run(driver_for(problem, method, end, regime=regime), Save(), limits, tell, stop)

@@ -189,6 +189,15 @@ def _stable_rank(w):
     return np.sum(s**2) / s[0] ** 2
 
 
+def test_leaps_add_no_more_than_their_tolerance_each():
+    # Leaps of nine iterations from nodes two apart multiply the roundings of the changes by 1e5: each was off by 7e-13.
+    start = rf.init.fixed_output(4, 2, log_scale=-3.0, seed=3)
+    data, relu = rf.Data(np.array([[1.0, 0.0], [0.05, 1.0]]), [1.0, -1.0]), rf.ReLU(at_zero=1.0)
+    problem = rf.Problem(data, start, loss="logistic", activation=relu, train="first")
+    _, forward, worst = both_ways(problem, 200, 0.06)
+    assert regimes(forward)["leaps"] > 5 and worst < leap.TOLERANCE * regimes(forward)["leaps"]
+
+
 def test_a_leap_of_any_length_is_the_polynomial_s_sum(monkeypatch):
     monkeypatch.setattr(leap, "gammas", _python(leap.gammas))
     # d(k) of degree ORDER - 1 through nodes at uneven distances: the prediction is exact for any length.

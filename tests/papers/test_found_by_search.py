@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from reluflow.papers.boursier2022._track import Track
 from reluflow.papers.boursier2022.nearly_orthogonal import tilted
 from reluflow.papers.lee2023._bounds import log_h
 from reluflow.single import angle
@@ -59,6 +60,24 @@ def test_crossings_of_the_limit_are_asked_for_before_the_first_exit_only():
     assert not [c for c in report[-100.0].claims if c.verdict == "violated"]
 
 
+def test_the_first_exit_counts_where_it_fits_inputs_of_several_norms():
+    # The first saddle fits norms 1 and 2, so outputs of half the labels have no formula; the other class, much later,
+    # has one. "Midway to the first exit" was read there, when the first class had long been fitted.
+    problem = balanced(np.diag([1.0, 2.0, 1.0]), [1.0, 1.0, -0.1], [[1.0, 1, 0.5], [-1.0, -1, 1]], [1, -1], -60.0)
+    sol = rf.solve(problem)
+    track, report = Track(sol), rf.check("boursier2022.limit_alignment", sol)
+    first, last = track.exits
+    assert first == pytest.approx(60 / (np.sqrt(5) / 3), rel=0.1) and last > 10 * first
+    assert holds(report) and report.claims[-1].slack < 1e-3
+
+
+def test_a_class_of_several_norms_that_is_fitted_last_is_waited_for():
+    problem = balanced(np.diag([1.0, 2.0, 5.0]), [0.1, 0.1, -1.0], [[1.0, 1, 0.5], [-1.0, -1, 1]], [1, -1], -60.0)
+    track = Track(rf.solve(problem, t1=400.0))
+    first, last = track.exits
+    assert first < 60 and last > 700 and "both classes" in track.unfit
+
+
 def test_nearly_orthogonal_rows_exclude_neurons_that_start_on_a_kink():
     problem = balanced(np.eye(2), [-1.0, 0.1], [[1.0, 1.0], [2.0, 1.0], [1.0, 0.0]], [1, -1, 1], -5.0)
     assert not rf.check("boursier2022.nearly_orthogonal", problem).applies
@@ -70,6 +89,22 @@ def test_bits_at_the_start_are_exact_for_a_small_neuron():
     relu = rf.LeakyReLU(0.0, at_zero=1.0)
     problem = rf.Problem(rf.Data(np.eye(2), [1.0, -1.0]), init, loss="logistic", train="first", activation=relu)
     assert holds(rf.check("kou2023.relu_rate", rf.solve(problem, rf.Flow(rtol=1e-10), log_t1=100.0)))
+
+
+@pytest.mark.parametrize(("cosine", "switch"), [(0.0005, 130), (0.0003, 213.8)])
+def test_the_growth_of_margins_is_read_after_the_last_switch(cosine, switch):
+    # A neuron of the first datum drifts into the second one's half space and changes its alpha as late as that.
+    data = rf.Data(np.array([[1.0, 0, 0], [cosine, 1, 0], [0, 0, 1]]), [1.0, 1, -1])
+    start = rf.init.fixed_output(8, 3, log_scale=-1.0, seed=0)
+    problem = rf.Problem(data, start, loss="logistic", activation=rf.ReLU(at_zero=1.0), train="first")
+    first, second, spread = rf.check("kou2023.width", problem, widths=(4, 8)).claims
+    if switch < 0.9 * 230:
+        assert {c.verdict for c in (first, second, spread)} == {"consistent so far"}
+        assert max(abs(first.measured - 1), abs(second.measured - 1), spread.measured) < 1e-10
+        assert max(first.slack, second.slack) < 2e-6
+    else:
+        assert {c.verdict for c in (first, second, spread)} == {"unfinished"}
+        assert f"log s = {switch}" in first.missing
 
 
 def test_the_least_force_until_t2_counts_t2_itself():
@@ -86,6 +121,16 @@ def test_the_least_force_until_t2_counts_t2_itself():
     problem = balanced(x, [-1.0, 1, 1, 1], w, [1, -1], -23368.07611765637, loss="exponential", reduction="sum")
     report = rf.check("min2024.sharp_t2", rf.solve(problem, rf.Flow(rtol=1e-8), log_t1=18.06))
     assert not [c for c in report.claims if c.verdict == "violated"]
+
+
+def test_a_group_has_grown_at_t2_only_if_neurons_arrive_before():
+    # The second neuron belongs to no group, and its output of 1 on the other class is not that of its group.
+    w = [[0.3], [-1.0], [-0.001]]
+    problem = balanced([[1.0], [-1.0]], [1.0, -1.0], w, [1, 1, -1], 0.0, loss="exponential", reduction="sum")
+    report = rf.check("min2024.final_rate", rf.solve(problem, t1=4.0))
+    grown = next(c for c in report.claims if "Vt-" in c.text)
+    late = next(h for h in report.hypotheses if "arrives before t2" in h.text)
+    assert grown.measured < 0.1 < grown.bound and not late.ok and not report.applies
 
 
 def test_an_equality_of_lemma_15_holds_up_to_roundings_of_its_logarithms():

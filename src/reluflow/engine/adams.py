@@ -12,7 +12,9 @@ eta, not the flow they approximate, and for N = 1 it is an iteration. With x = (
     pi_j(x) = prod_{i < j} (x - x_i),   gamma_j(n) = (1/N) sum_{k < n} pi_j(k / N)
     theta(k + n) = theta(k) + N (sum_j gamma_j(n) d[x_0 .. x_j] + gamma_P(n) d[x_0 .. x_{P-1}, 1])
 
-Every coefficient of pi_j in powers of x is >= 0, so that the gammas are computed without cancellation.
+Every coefficient of pi_j in powers of x is >= 0, so that the gammas are computed without cancellation. The weights of
+earlier changes in the prediction have both signs, and those of a leap that is long beside its nodes add up to 1e5 in
+modulus: N eps sum |weights| |d| of rounding belongs to the error estimate.
 """
 
 from math import comb
@@ -26,6 +28,7 @@ from reluflow.engine.descent import all_rows, drive, look, pulls, total
 
 ORDER = 9  # sums over nodes go by threes
 TOLERANCE = 1e-13  # error estimate of one leap, relative to every neuron
+EPS = float(np.finfo(float).eps)
 DAMPED = 0.23  # eta rate N at which the method damps fastest; it is stable up to 0.33
 
 
@@ -180,7 +183,8 @@ def fastest(task, st, leap, work):
 
 @inner
 def prepare(leap, now, top, length):
-    """Coefficients of a leap of `length` iterations from `now`; returns (pi_P(1), factor of the estimate)."""
+    """Coefficients of a leap of `length` iterations from `now`; returns pi_P(1), the factor of the highest divided
+    difference in the error estimate, and that of the change."""
     P = ORDER
     x, poly, share, gamma = leap.x, leap.poly, leap.share, leap.gamma
     for i in range(P):
@@ -211,7 +215,10 @@ def prepare(leap, now, top, length):
             leap.predict[i] += gamma[j] * share[j, i]
             leap.at_end[i] += at_one * share[j, i]
         at_one *= 1.0 - x[j]
-    return at_one, abs(gamma[P] - (1.0 - x[P - 1]) * gamma[P - 1])
+    weights = 0.0
+    for i in range(P):
+        weights += abs(leap.predict[i])
+    return at_one, length * abs(gamma[P] - (1.0 - x[P - 1]) * gamma[P - 1]), length * EPS * weights
 
 
 @inner
@@ -252,7 +259,7 @@ def predict(st, leap, top, length):
 
 
 @inner
-def correct(task, st, leap, at_one, length, factor):
+def correct(task, st, leap, at_one, length, factors):
     """Puts the corrected state in place; returns the largest error estimate of a neuron, relative to its size."""
     d, m = st.q.shape
     new, seen, highest, size = leap.new, leap.foreseen, leap.highest, leap.size
@@ -268,13 +275,14 @@ def correct(task, st, leap, at_one, length, factor):
             st.q[k, j] += by * highest[k * m + j]
             size[j] += st.q[k, j] * st.q[k, j]
     for j in range(m):
-        error = 0.0
+        error, moved = 0.0, 0.0
         for k in range(d + 1):
             error += highest[k * m + j] * highest[k * m + j]
-        if error > 0.0:
-            worst = max(worst, error / size[j])
+            moved += new[k * m + j] * new[k * m + j]
+        if error + moved > 0.0:
+            worst = max(worst, (factors[0] * np.sqrt(error) + factors[1] * np.sqrt(moved)) / np.sqrt(size[j]))
     st.energy[0] += by * highest[(d + 1) * m]
-    return length * factor * np.sqrt(worst)
+    return worst
 
 
 @inner

@@ -150,13 +150,13 @@ def make_leap(task, st, run, work, room, leap):
         run.nodes += 1
     while run.pending == 0 and run.mode == LEAPING:
         length = min(run.length, run.longest)
-        at_one, factor = prepare(leap, run.iteration, run.top, length)
+        at_one, truncated, rounded = prepare(leap, run.iteration, run.top, length)
         predict(st, leap, run.top, length)
         run.n_fields += 1
         crossed = field(task, st, work, leap.new) != 0.0
         error = np.inf
         if not crossed:
-            error = correct(task, st, leap, at_one, length, factor)
+            error = correct(task, st, leap, at_one, length, (truncated, rounded))
             if error <= TOLERANCE:
                 run.n_fields += 1
                 crossed = field(task, st, work, leap.new) != 0.0

@@ -3,6 +3,10 @@
 A run is solved again at rtol/100 in the other regime and at rtol/10000; ten neighbours at a relative distance of 1e-6
 are solved and judged; the independent reference follows it; its distance from a bifurcation is read; a limit is judged
 at three scales, a check that samples with other seeds; and the violation must exceed its slack ten times.
+
+The windows regime has no implicit steps, and reaches its step limit where a run is stiff. Then it says nothing about
+the rest of the run: the run at rtol/100 is made in the same regime, and the reference, which is left out elsewhere
+where it would take too long, must be there and have the same outputs and the same events.
 """
 
 from __future__ import annotations
@@ -14,11 +18,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reluflow import _text
 from reluflow.claim import Claim
-from reluflow.confirm import again, compared
+from reluflow.confirm import PROMISE, Confirmation, Scale, again, compared
+from reluflow.engine.pack import units_of
 from reluflow.falsify.judgement import HYPOTHESES, UNMEASURED, VIOLATED, Judged, chosen, firm, judged, name
 from reluflow.falsify.target import Target
 from reluflow.methods import Limits
+from reluflow.outcome import Outcome
+from reluflow.solution import Solution
 from reluflow.space.spec import SingleSpec, Spec
 
 NEIGHBOURS, DISTANCE, ENOUGH = 10, 1e-6, 8
@@ -26,8 +34,9 @@ SEEDS = 4
 STEPS = 50_000
 AGREE = 1e-7  # of outputs: two runs may miss the promise at tolerances near rounding and still be the same run
 REFERENCE_SCALE = -320.0  # the reference needs as many digits as the scale has: below, it takes minutes
-REFERENCE_SECONDS = 20.0
+REFERENCE_SECONDS, DECIDES_SECONDS = 20.0, 120.0
 REFERENCE_ITERATIONS = 3000
+OTHER = "other regime"
 
 
 @dataclass(frozen=True)
@@ -69,10 +78,13 @@ def verify(case: Case, *, quick: bool = False) -> list[Test]:
     elif case.a_run:
         steps += [_flow] if case.spec.step is None else [_descent]  # type: ignore[attr-defined]
     steps += [_neighbours]
-    if not quick:
-        if isinstance(case.spec, Spec) and case.a_run:
-            steps += [_reference] if case.spec.step is None else []
     found: list[Test] = []
+
+    def reference(case: Case) -> Iterator[Test]:
+        return _reference(case, decides=any(t.name == OTHER for t in found))
+
+    if not quick and isinstance(case.spec, Spec) and case.a_run and case.spec.step is None:
+        steps += [reference]
     for step in steps:
         try:
             found += step(case)
@@ -96,7 +108,7 @@ def steady(case: Case) -> bool:
     """Whether a smaller counterexample is no accident: away from bifurcations, and two neighbours alike."""
     if isinstance(case.spec, Spec) and case.a_run and case.spec.step is None:
         base = case.spec.solve()
-        if _near(base) or not _confirmed(base, again(base, Limits(steps=STEPS))).upheld:
+        if _near(base) or doubts(_second(base)[1]):
             return False
     rng = np.random.default_rng([0, 7])
     moved = (case.target.evaluate(case.spec.moved(rng, DISTANCE)) for _ in range(2))  # type: ignore[attr-defined]
@@ -150,8 +162,8 @@ def _flow(case: Case) -> Iterator[Test]:
     spec = case.spec
     assert isinstance(spec, Spec)
     base = spec.solve()
-    other = again(base, Limits(steps=STEPS))
-    yield _confirmed(base, other)
+    other, tests = _second(base)
+    yield from tests
     regime = "windows" if other.stats.regimes.get("windows", 0) else "coupled"
     yield _again(case, f"rtol/100, {regime} regime", other)
     end = {"log_t1": base.log_t_end} if base.problem.tailed else {"t1": base.t_end}
@@ -165,9 +177,22 @@ def _near(sol) -> bool:
     return bool(sol.stats.non_unique) or sol.stats.nearest_bifurcation < 100 * sol.stats.rtol
 
 
-def _confirmed(base, other) -> Test:
-    """What `rf.confirm` says of a run and its second."""
+def _second(base) -> tuple[Solution, list[Test]]:
+    """The run at rtol/100 in the other regime or, where that takes too many steps, in the same; and how they agree."""
+    other = again(base, Limits(steps=STEPS))
     agreed = compared(base, other)
+    if agreed.reason != "stopped early" or agreed.outcome is not Outcome.STEP_LIMIT:
+        return other, [_confirmed(agreed)]
+    said = f"{agreed.regime} takes more than {STEPS:,} steps; until it stops, at t = {_text.by_log(agreed.log_t)}, "
+    said += f"outputs agree to {agreed.digits:.1f} digits, and "
+    said += f"{agreed.agreeing} of {max(agreed.events, agreed.finer_events)} events"
+    other = again(base, Limits(steps=STEPS), other=False)
+    so_far = Test(OTHER, None if agreed.outputs <= AGREE else False, said)
+    return other, [so_far, _confirmed(compared(base, other))]
+
+
+def _confirmed(agreed: Confirmation) -> Test:
+    """What `rf.confirm` says of a run and its second."""
     if agreed.place is not None and agreed.reason in ("not unique", "near a bifurcation"):
         return Test("confirmation", False, f"{agreed.reason}, at a distance of {agreed.place.distance:.2g}")
     if agreed.reason == "stopped early" or agreed.first is not None or agreed.outputs > AGREE:
@@ -199,28 +224,33 @@ def _neighbours(case: Case) -> Iterator[Test]:
     yield Test("neighbours", same >= ENOUGH, said)
 
 
-def _reference(case: Case) -> Iterator[Test]:
-    """The flow in arbitrary precision, from other code: outputs at five times."""
+def _reference(case: Case, decides: bool = False) -> Iterator[Test]:
+    """The flow in arbitrary precision, from other code: outputs at five times. Where it `decides`, because the other
+    regime did not take part, it must be there, and have the same events."""
     spec = case.spec
     assert isinstance(spec, Spec)
+    absent = False if decides else None
     if spec.log_scale < REFERENCE_SCALE:
-        yield Test("reference", None, f"not run: e^{spec.log_scale:.6g} would take hundreds of digits")
+        yield Test("reference", absent, f"not run: e^{spec.log_scale:.6g} would take hundreds of digits")
         return
     try:
         import reluflow.reference  # noqa: F401
     except ImportError:
-        yield Test("reference", None, "not run: it needs `reluflow[precise]`")
+        yield Test("reference", absent, "not run: it needs `reluflow[precise]`")
         return
     base = spec.solve()
-    times = _times(base)
+    last = float(np.max(base.events.t, initial=0.0))
+    # After the last event the pattern is constant, and the rest takes long where it is stiff.
+    times = [c * last for c in (0.25, 0.5, 0.75, 1.0001)] if decides and 0 < last < 1e7 else _times(base)
     if not times:
-        yield Test("reference", None, "not run: the run ends beyond the range of times it follows")
+        yield Test("reference", absent, "not run: the run ends beyond the range of times it follows")
         return
     for share in (0.45, 0.95):  # of |log scale| in decimal digits: the second is needed past several saddles
         try:
-            exact = _followed(base.problem, times, 30 + int(share * abs(spec.log_scale)))
+            most = DECIDES_SECONDS if decides else REFERENCE_SECONDS
+            exact = _followed(base.problem, times, 30 + int(share * abs(spec.log_scale)), most)
         except (RuntimeError, NotImplementedError) as error:
-            yield Test("reference", None, f"not run to the end: {error}")
+            yield Test("reference", absent, f"not run to the end: {error}")
             return
         f, g = exact.outputs(), base.outputs_at(times)
         size = max(float(np.max(np.abs(base.problem.data.y))), float(np.max(np.abs(f))))
@@ -229,10 +259,26 @@ def _reference(case: Case) -> Iterator[Test]:
             break
     digits = min(16.0, -math.log10(apart)) if apart > 0 else 16.0
     agrees = apart <= 100 * spec.training.rtol
-    yield Test("reference", agrees, f"outputs at {len(times)} times agree to {digits:.1f} digits")
+    said = f"outputs at {len(times)} times agree to {digits:.1f} digits"
+    if decides:
+        same, count = _same_events(base, exact, times[-1])
+        agrees = agrees and same
+        said += f", and {'' if same else 'not '}all events do ({count} up to t = {times[-1]:.6g})"
+    yield Test("reference", agrees, said)
 
 
-def _followed(problem, times: list[float], digits: int):
+def _same_events(sol, exact, end: float) -> tuple[bool, int]:
+    """Whether a run and the reference have the same changes of bits until `end`, at times equal as promised."""
+    scale = Scale(math.log(end), -units_of(sol.problem).log_time, PROMISE * sol.stats.rtol)
+    columns = (sol.events.t, sol.events.neuron, sol.events.datum, sol.events.kind)
+    ours = [(int(j), int(k), str(kind), float(t)) for t, j, k, kind in zip(*columns) if k >= 0 and 0 < t <= end]
+    theirs = [(e.neuron, e.datum, e.kind, float(e.t)) for e in exact.events if e.datum >= 0 and 0 < float(e.t) <= end]
+    pairs = zip(sorted(ours), sorted(theirs))
+    same = all(a[:3] == b[:3] and scale.apart(math.log(a[3]), math.log(b[3])) <= scale.promise for a, b in pairs)
+    return same and len(ours) == len(theirs), len(ours)
+
+
+def _followed(problem, times: list[float], digits: int, seconds: float):
     """The reference, given as many steps as fit in its time, judged by its first hundred."""
     from reluflow.reference import flow
 
@@ -241,7 +287,7 @@ def _followed(problem, times: list[float], digits: int):
         return flow(problem, times, digits=digits, steps=100)
     except RuntimeError:
         each = max(time.process_time() - began, 1e-3) / 100
-    return flow(problem, times, digits=digits, steps=int(REFERENCE_SECONDS / each))
+    return flow(problem, times, digits=digits, steps=int(seconds / each))
 
 
 def _times(sol) -> list[float]:

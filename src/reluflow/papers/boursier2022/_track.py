@@ -89,12 +89,18 @@ class Track:
 
     @cached_property
     def fitted(self) -> float:
-        """When the loss is rounding, as the limit of small lambda has it: the last half fit and log(1/tol^2) over the
+        """When the loss is rounding, as the limit of small lambda has it: the last exit and log(1/tol^2) over the
         rate of the smaller class; inf where no saddle is left."""
-        halves = [s.half(self.const.ell) for s in self.const.limit.saddles]
-        known = [h for h in halves if h is not None]
+        exits = self.exits
         slowest = min(self.const.plus.rate, self.const.minus.rate)
-        return max(known) - 2 * np.log(self.tol) / slowest if known else np.inf
+        return max(exits) - 2 * np.log(self.tol) / slowest if exits else np.inf
+
+    @property
+    def exits(self) -> list[float]:
+        """When each saddle is left, as the limit of small lambda has it: outputs are half the labels or, where a saddle
+        fits inputs of several norms and that has no formula, the loss is midway."""
+        halves = [(s, s.half(self.const.ell)) for s in self.const.limit.saddles]
+        return [s.exit(self.const.ell) if half is None else half for s, half in halves]
 
     def _state(self, t, w, a, c, f) -> State:
         size = np.linalg.norm(w, axis=-1)

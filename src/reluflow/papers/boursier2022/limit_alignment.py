@@ -46,29 +46,28 @@ def check(sol) -> Report:
             Claim("the same neurons and data cross", float(same), "=", 1.0),
             Claim("crossing times, worst difference", gap[k], "=", 0.0, slack=slack, kind="limit", at=t),
         ]
-    halves = [h for h in (s.half(const.ell) for s in const.limit.saddles) if h is not None]
-    half = min(halves, default=None)
-    if half is not None and 0 < half <= track.end:
-        state = track.at(0.5 * half)
+    first = min(track.exits, default=0.0)
+    if 0 < first <= track.end:
+        state = track.at(0.5 * first)
         grows = early.rate > 0
         # An amplitude is reached up to e^{-2 rate (t - last)}, and moved by rate times the outputs over the labels.
-        left = np.exp(-2 * early.rate * (0.5 * half - early.last))
-        error = np.abs(state.rho[0] - (-const.ell + early.log_amplitude + early.rate * 0.5 * half))
+        left = np.exp(-2 * early.rate * (0.5 * first - early.last))
+        error = np.abs(state.rho[0] - (-const.ell + early.log_amplitude + early.rate * 0.5 * first))
         drive = float(np.max(np.abs(state.h))) / float(np.min(np.abs(const.y)))
-        slack = track.tol * max(1.0, 0.5 * half) + 10 * drive
+        slack = track.tol * max(1.0, 0.5 * first) + 10 * drive
         over = np.where(grows, error - 100 * left, -np.inf)
         j = int(np.argmax(over))
         text = "log|w_j| midway to the first exit, worst difference beyond what has not settled"
         claims.append(Claim(text, max(float(over[j]), 0.0), "=", 0.0, slack=slack, kind="limit", at=j))
-    elif half is not None and half > 0:
-        missing = track.ends_before(0.5 * half, "half the time to the first exit")
+    elif first > 0:
+        missing = track.ends_before(0.5 * first, "half the time to the first exit")
         claims.append(Claim("log|w_j| midway to the first exit", np.nan, "=", 0.0, kind="limit", missing=missing))
     return Report(
         name="boursier2022.limit_alignment",
         hypotheses=[*hypotheses(const)[:1], *hypotheses(const)[5:8], _small_outputs(const, last)],
         claims=claims,
         constants={**const.numbers(), "last crossing": float(np.max(early.last, initial=0.0))},
-        until=max(last, 0.5 * half if half is not None and np.isfinite(half) else 0.0),
+        until=max(last, 0.5 * first),
     )
 
 

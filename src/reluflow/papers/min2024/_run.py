@@ -258,6 +258,11 @@ def hypothesis(name: str, problem, c, run: Run | None = None) -> Claim:
         text = "neurons in S+ and in S- after alignment: the smaller number"
         missing = run.ends_before(c.t1, "t1") if have == 0 else ""
         return Claim(text, have, ">=", 1, missing=missing)
+    if name == "aligned":
+        first = min(run.t2.values())
+        on_the_way = not np.isfinite(run.aligned) and not np.isfinite(first)
+        missing = run.ends_before(c.t1, "t1") if on_the_way else ""
+        return Claim("the last neuron arrives before t2+ and t2-", run.aligned, "<=", first, missing=missing)
     raise KeyError(name)
 
 

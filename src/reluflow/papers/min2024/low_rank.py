@@ -18,15 +18,17 @@ def check(sol, form="corrected") -> Report:
     |W_\pm|_2^2 \le 4\epsilon W_{max}^2|\tilde V_\pm|/\sqrt h$; stable rank at the end as the two groups predict; limsup
     $\le 2$ (printed: $= 2$, E8); $y_i f(x_i) \to \infty$ for all i (printed: $f(x_i) \to \infty$).
 
-    The group's excess is a sum of squared small singular values. Directions are kept to one rounding, so it is measured
-    only down to $|W_\pm|_F^2 (8\,\mathrm{eps})^2$: the claim is judged in logarithms while the bound is above that, and
-    where it is below, relative to $|W_\pm|_F^2$ with that as slack.
+    The group's excess is a sum of squared small singular values. Directions of a run are good to tol = 100 rtol, so the
+    singular values to tol $|W_\pm|_F$: where the bound is above the square of that, the claim is judged in logarithms,
+    with slack $2\log(1 + \mathrm{tol}\,|W_\pm|_F/\sqrt{\mathrm{bound}})$; where it is below, relative to
+    $|W_\pm|_F^2$ with tol^2 as slack.
     """
     run = as_run(sol, form)
     c = run.c
     claims = rank_claims(run, limit="=" if form == "printed" else "<=")
     after = run.tau >= run.aligned
-    eps = float(np.finfo(float).eps)
+    rtol = sol.stats.rtol if np.isfinite(sol.stats.rtol) else 1e-8
+    floor = 2 * np.log(100 * rtol)  # log of what can be measured, relative to |W|_F^2
     for sign in run.sides:
         who = run.group(sign)
         if not np.any(who):
@@ -35,14 +37,15 @@ def check(sol, form="corrected") -> Report:
         log_all = np.log(np.sum(values**2, axis=1)) + 2 * top
         log_excess = log_abs(np.sum(values[:, 1:] ** 2, axis=1)) + 2 * top
         bound = np.log(4.0) + c.log_eps + 2 * c.log_w_max + np.log(np.sum(who)) - 0.5 * np.log(c.h)
-        floor = len(who) * run.data.d * (8 * eps) ** 2
-        visible = after & (bound > log_all + np.log(floor))
+        visible = after & (bound > log_all + floor)
+        room = 2 * np.log1p(np.exp(0.5 * (log_all + floor - bound)))
         name = f"|W{NAME[sign]}|_F^2 - |W{NAME[sign]}|_2^2"
-        most, where = worst(np.where(visible, log_excess, np.nan))
+        _, where = worst(np.where(visible, log_excess - room, np.nan))
+        most, slack = (log_excess[where[0]], room[where[0]]) if where else (np.nan, 0.0)
         at = run.where(*where) if where else None
         missing = "" if np.any(after) else run.ends_before(c.t1, "t1")
         text = f"{name} after alignment, largest while it can be measured"
-        claims.append(Claim(text, most, "<=", bound, log=True, at=at, missing=missing))
+        claims.append(Claim(text, most, "<=", bound, slack, log=True, at=at, missing=missing))
         if not np.any(after & ~visible):
             continue
         share, where = worst(np.where(after & ~visible, np.exp(log_excess - log_all), np.nan))
@@ -52,7 +55,7 @@ def check(sol, form="corrected") -> Report:
                 share,
                 "<=",
                 0.0,
-                slack=floor,
+                slack=np.exp(floor),
                 at=run.where(*where) if where else None,
             )
         )
