@@ -71,6 +71,14 @@ def as_finite(name: str, value, *, ndim: int | None = None, hint: str = "") -> n
     return array
 
 
+def one_or_several(name: str, value, hint: str) -> np.ndarray:
+    """A number per row, (rows,), or k of them, (rows, k); one column is a number per row."""
+    value = as_finite(name, value, hint=hint)
+    if value.ndim not in (1, 2) or (value.ndim == 2 and value.shape[1] == 0):
+        raise ValueError(f"`{name}` must have 1 or 2 dimensions, got shape {value.shape}: {hint}.")
+    return np.ascontiguousarray(value[:, 0]) if value.ndim == 2 and value.shape[1] == 1 else value
+
+
 def one_of(name: str, value, allowed) -> str:
     """`value` if it is allowed; otherwise an error that suggests the nearest allowed name."""
     allowed = list(allowed)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reluflow._checks import as_finite, by_name, whole
+from reluflow._checks import as_finite, by_name, one_or_several, whole
 
 LOG_MAX = 300.0  # e^{2 * 300} is still below the largest float64
 LOG_MIN = -1e6
@@ -35,14 +35,7 @@ class Params:
 
     def __post_init__(self) -> None:
         w = as_finite("w", self.w, ndim=2, hint="give one row per neuron, shape (width, dim)")
-        a = as_finite("a", self.a, hint="give one output weight per neuron, shape (width,), or k, shape (width, k)")
-        if a.ndim not in (1, 2) or (a.ndim == 2 and a.shape[1] == 0):
-            raise ValueError(
-                f"`a` must have 1 or 2 dimensions, got shape {a.shape}: give one output weight per neuron, shape "
-                "(width,), or k of them, shape (width, k)."
-            )
-        if a.ndim == 2 and a.shape[1] == 1:
-            a = np.ascontiguousarray(a[:, 0])
+        a = one_or_several("a", self.a, "give one output weight per neuron, shape (width,), or k, shape (width, k)")
         if w.shape[0] == 0 or w.shape[1] == 0:
             raise ValueError(f"`w` must have at least one neuron and one column, got shape {w.shape}.")
         if a.shape[0] != w.shape[0]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reluflow._checks import as_finite, by_name
+from reluflow._checks import as_finite, by_name, one_or_several
 
 if TYPE_CHECKING:
     from reluflow.data.report import Description
@@ -37,14 +37,7 @@ class Data:
 
     def __post_init__(self):
         x = as_finite("x", self.x, ndim=2, hint="give one row per data point, shape (n, d)")
-        y = as_finite("y", self.y, hint="give one label per row of `x`, shape (n,), or k of them, shape (n, k)")
-        if y.ndim not in (1, 2) or (y.ndim == 2 and y.shape[1] == 0):
-            raise ValueError(
-                f"`y` must have 1 or 2 dimensions, got shape {y.shape}: give one label per row of `x`, shape (n,), or "
-                "k of them, shape (n, k)."
-            )
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = np.ascontiguousarray(y[:, 0])
+        y = one_or_several("y", self.y, "give one label per row of `x`, shape (n,), or k of them, shape (n, k)")
         if x.shape[0] == 0 or x.shape[1] == 0:
             raise ValueError(f"`x` must have at least one row and one column, got shape {x.shape}: give shape (n, d).")
         if y.shape[0] != x.shape[0]:

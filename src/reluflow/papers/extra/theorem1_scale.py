@@ -234,30 +234,20 @@ def draw(ds):
         (0.5 * (edges[2] + edges[3]), "saddle"),
         (0.5 * (edges[3] + edges[4]) + 0.25, "fitted: the tail"),
     )
-    for where, text in named:
-        rows[0].annotate(
-            text,
-            (where, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 11),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=7.5,
-            color=look.FAINT,
-        )
-    for t, text in ((float(ds.t1), "$t_1 = T$"), (float(ds.t2_bound.max()), "(39): $t_2$ at most")):
-        rows[0].annotate(
-            text,
-            (at(t), 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 1),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=7,
-            color=look.THEORY,
-        )
+    stated = ((at(float(ds.t1)), "$t_1 = T$"), (at(float(ds.t2_bound.max())), "(39): $t_2$ at most"))
+    for texts, above, size, colour in ((named, 11, 7.5, look.FAINT), (stated, 1, 7, look.THEORY)):
+        for where, text in texts:
+            rows[0].annotate(
+                text,
+                (where, 1.0),
+                xycoords=("data", "axes fraction"),
+                xytext=(0, above),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                fontsize=size,
+                color=colour,
+            )
     bent = _bent(x)
     for j in range(ds.sizes["neuron"]):
         alive = bool(ds.alive[j])

@@ -20,6 +20,33 @@ DIM, EPOCHS, RUNS = 784, 10, 5
 IMAGES = 60_000
 FULL = dict(seeds=RUNS, epochs=EPOCHS, images=0, tests=0, batches="benchmarks/kou2023_full", device=None)
 QUICK = dict(seeds=3, epochs=5, images=6000, tests=2000, batches="", device=None)
+STATED_SCALE = {
+    "paper": (
+        "P1: smallest scale",
+        "P2: smallest scale",
+        "P1, variance: SR at the end",
+        "P2, variance: SR at the end",
+    ),
+}
+STATED_WIDTH = {"paper": ("P2, std", "P2, variance")}
+
+
+def over_scales(slope: float) -> dict[str, dict]:
+    """Settings of Figures 2 and 3."""
+    return {
+        "quick": dict(slope=slope, widths=[50], scales=[1e-5, 1e-4, 1e-3], **QUICK),
+        "full": dict(slope=slope, widths=[1000], scales=[1e-5, 5e-5, 1e-4, 5e-4, 1e-3], **FULL),
+    }
+
+
+def over_widths(slope: float) -> dict[str, dict]:
+    """Settings of Figures 4 and 5."""
+    return {
+        "quick": dict(slope=slope, widths=[10, 50, 100], scales=[1e-5], **QUICK),
+        "full": dict(slope=slope, widths=[10, 50, 100, 500, 1000], scales=[1e-5], **FULL),
+    }
+
+
 AXES = ("protocol", "reading", "line", "run", "epoch")
 
 

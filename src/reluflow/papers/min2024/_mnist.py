@@ -17,6 +17,28 @@ from reluflow.claim import Claim
 STEP = 2e-3
 ALL = {"10": 12_665, "38": 11_982, "17": 13_007}  # images of a pair in the training set
 GROWTH = 11.9  # |x+|/n times the time at which |W| has grown from 1e-6 to where the loss moves
+STATED = {
+    "paper": (
+        "cosines with the class sums",
+        "cos(x+, x-)",
+        "aligned by",
+        "loss then",
+        "stable rank",
+        "alignment dips",
+        "|W|_2^2 grows",
+    ),
+    "handbook": ("take-off of the loss", "take-off on the full pair"),
+}
+
+
+def settings(pair: list[int], last: int) -> dict[str, dict]:
+    """400 images up to iteration `last`, or all of them."""
+    same = dict(pair=pair, width=50, sigma=1e-6, seed=0, dtype="float32")
+    return {"quick": dict(images=400, last=last, **same), "full": dict(images=0, last=15_000, **same)}
+
+
+def compute(*, pair, images, width, sigma, seed, last, dtype):
+    return run(tuple(pair), images, width, sigma, seed, last, dtype).copy()
 
 
 def digits(pair, images: int, seed: int, centre: bool = True):

@@ -14,6 +14,16 @@ import numpy as np
 
 SAME = dict(n=14, mu=0.25, width=80, log_scale=-40.0, seed=2)
 SETTINGS = {"quick": SAME, "full": SAME}
+WALK = (
+    "switches of all V+",
+    "V+ neurons that end",
+    "the neuron shown ends",
+    "and negative data",
+    "its longest stay",
+    "its arrival",
+)
+STATED = {"paper": WALK}
+STATED_TWINS = {"paper": ("edges whose twin", "twins used twice", "an edge's cost", "data an edge")}
 
 
 def compute(*, n, mu, width, log_scale, seed):

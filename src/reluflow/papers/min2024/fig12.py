@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim
+from reluflow.papers.min2024 import _phases
 
 REQUIRES = ("mnist",)
 SAME = dict(pair=[1, 0], width=50, sigma=1e-6, seed=0, train="both", dtype="float32")
@@ -24,12 +25,8 @@ STATED = {
         "loss then",
     ),
 }
-
-
-def compute(**settings):
-    from reluflow.papers.min2024 import _phases
-
-    return _phases.run(**settings)
+compute = _phases.run
+draw = _phases.draw
 
 
 def facts(ds) -> list[Claim]:
@@ -42,8 +39,6 @@ def facts(ds) -> list[Claim]:
     with 400 images; the paper's drawing has about 25, lower than any of these): no bound follows for another, but that
     directions move least between the two humps, less than at the start.
     """
-    from reluflow.papers.min2024 import _phases
-
     move, grow, count = ds.direction_change.values, ds.norm_change.values, ds.iteration.values
     hump, peak = int(np.argmax(move)), int(np.argmax(grow))
     between = move[hump : peak + 1] if peak > hump else np.array([np.nan])
@@ -62,15 +57,7 @@ def facts(ds) -> list[Claim]:
     ]
 
 
-def draw(ds):
-    from reluflow.papers.min2024 import _phases
-
-    return _phases.draw(ds)
-
-
 def caption(ds) -> str:
-    from reluflow.papers.min2024 import _phases
-
     return f"""MNIST digits 1 and 0, both layers trained by SGD ({ds.attrs["images"]:,} images, batches of
     {ds.attrs["batch"]:,}) from N(0, 1e-12). Two phases: directions change (c) while norms (b) and the loss (a) do not,
     for {_phases.silent_epochs(ds):.0f} epochs, {100 * _phases.start(ds) / _phases.half(ds):.0f}% of the time to half

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim
+from reluflow.papers.min2024 import _phases
 
 REQUIRES = ("mnist",)
 SAME = dict(pair=[1, 0], width=50, sigma=1e-6, seed=0, train="first", dtype="float32")
@@ -15,19 +16,12 @@ SETTINGS = {
 STATED = {
     "paper": ("norms are silent",),
 }
-
-
-def compute(**settings):
-    from reluflow.papers.min2024 import _phases
-
-    return _phases.run(**settings)
+compute = _phases.run
 
 
 def facts(ds) -> list[Claim]:
     """No phase of alignment alone: the number of Figure 12, epochs for which norms are silent, is at most 1 here, which
     is the paper's resolution; and within that epoch the loss falls by half (Figure 12 takes hundreds)."""
-    from reluflow.papers.min2024 import _phases
-
     peak = int(np.argmax(ds.norm_change.values))
     return [
         Claim("norms are silent (below 1 % of their fastest) for epochs", _phases.silent_epochs(ds), "<=", 1.0),
@@ -38,16 +32,12 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.papers.min2024 import _phases
-
     fig = _phases.draw(ds)
     fig.axes[2].set(yscale="log", ylim=(0.5 * float(ds.direction_change.min()), 2 * float(ds.direction_change.max())))
     return fig
 
 
 def caption(ds) -> str:
-    from reluflow.papers.min2024 import _phases
-
     return f"""As Figure 12, but only the first layer is trained, from N(0, 1e-12), with output weights +1 or -1:
     norms grow and the loss falls at once ({_phases.half(ds):.0f} iterations to half of it), and directions are set in
     the first iteration or two (c, logarithmic). There is no alignment phase to separate. Every iteration is shown,

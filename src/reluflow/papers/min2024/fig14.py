@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from reluflow.papers.min2024 import _walk
 
 SETTINGS = _walk.SETTINGS
-STATED = {
-    "paper": (
-        "switches of all V+",
-        "V+ neurons that end",
-        "the neuron shown ends",
-        "and negative data",
-        "its longest stay",
-        "its arrival",
-    ),
-}
-
-
-def compute(**settings):
-    return _walk.compute(**settings)
-
-
-def facts(ds):
-    return _walk.facts(ds)
-
-
-def draw(ds):
-    return _walk.picture(ds, maximal_too=False)
+STATED = _walk.STATED
+compute = _walk.compute
+facts = _walk.facts
+draw = partial(_walk.picture, maximal_too=False)
 
 
 def caption(ds) -> str:

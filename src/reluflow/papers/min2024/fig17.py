@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from reluflow.papers.min2024 import _walk
 
 SETTINGS = _walk.SETTINGS
-STATED = {
-    "paper": (
-        "edges whose twin",
-        "twins used twice",
-        "an edge's cost",
-        "data an edge",
-    ),
-}
-
-
-def compute(**settings):
-    return _walk.compute(**settings)
-
-
-def facts(ds):
-    return _walk.twin_facts(ds, down=False)
-
-
-def draw(ds):
-    return _walk.twins(ds, down=False)
+STATED = _walk.STATED_TWINS
+compute = _walk.compute
+facts = partial(_walk.twin_facts, down=False)
+draw = partial(_walk.twins, down=False)
 
 
 def caption(ds) -> str:

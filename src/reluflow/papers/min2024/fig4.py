@@ -5,24 +5,9 @@ from __future__ import annotations
 from reluflow.papers.min2024 import _walk
 
 SETTINGS = _walk.SETTINGS
-STATED = {
-    "paper": (
-        "switches of all V+",
-        "V+ neurons that end",
-        "the neuron shown ends",
-        "and negative data",
-        "its longest stay",
-        "its arrival",
-    ),
-}
-
-
-def compute(**settings):
-    return _walk.compute(**settings)
-
-
-def facts(ds):
-    return _walk.facts(ds)
+STATED = _walk.STATED
+compute = _walk.compute
+facts = _walk.facts
 
 
 def draw(ds):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from reluflow.claim import Claim
 from reluflow.papers.min2024 import _two_data
 
 SETTINGS = _two_data.settings(delta=0.1, seed=0)
-SEEN = ("start", "all in S+", "trained")
 STATED = {
     "paper": (
         "the run shown",
@@ -20,10 +21,8 @@ STATED = {
         "loss at 7000",
     ),
 }
-
-
-def compute(**settings):
-    return _two_data.compute(**settings)
+compute = _two_data.compute
+draw = partial(_two_data.draw, seen=("start", "all in S+", "trained"))
 
 
 def facts(ds) -> list[Claim]:
@@ -42,10 +41,6 @@ def facts(ds) -> list[Claim]:
         Claim("outside S+ at 21000, most of all runs", int(late.max()), "=", 0),
         Claim("loss at 7000: nothing fitted yet, mean", level, "=", 0.993, slack=room + 5e-4),
     ]
-
-
-def draw(ds):
-    return _two_data.draw(ds, SEEN)
 
 
 def caption(ds) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from reluflow.claim import Claim
 from reluflow.papers.min2024 import _two_data
 
 SETTINGS = _two_data.settings(delta=0.001, seed=1)
-SEEN = ("start", "several outside S+", "trained, one outside")
 STATED = {
     "paper": ("the run shown",),
     "handbook": (
@@ -15,10 +16,8 @@ STATED = {
         "loss at 21000",
     ),
 }
-
-
-def compute(**settings):
-    return _two_data.compute(**settings)
+compute = _two_data.compute
+draw = partial(_two_data.draw, seen=("start", "several outside S+", "trained, one outside"))
 
 
 def facts(ds) -> list[Claim]:
@@ -40,10 +39,6 @@ def facts(ds) -> list[Claim]:
         Claim("share of runs with exactly one at 21000", one, "=", 0.42, slack=spread),
         Claim("loss at 21000, mean", level, "=", 0.0085, slack=room + 5e-5),
     ]
-
-
-def draw(ds):
-    return _two_data.draw(ds, SEEN)
 
 
 def caption(ds) -> str:

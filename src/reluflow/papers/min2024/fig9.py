@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from reluflow.claim import Claim
 from reluflow.papers.min2024 import _two_data
 
 SETTINGS = _two_data.settings(delta=0.0, seed=0)
-SEEN = ("start", "three groups", "trained")
 STATED = {
     "paper": (
         "the run shown",
@@ -20,10 +21,8 @@ STATED = {
         "change of the number",
     ),
 }
-
-
-def compute(**settings):
-    return _two_data.compute(**settings)
+compute = _two_data.compute
+draw = partial(_two_data.draw, seen=("start", "three groups", "trained"))
 
 
 def facts(ds) -> list[Claim]:
@@ -48,10 +47,6 @@ def facts(ds) -> list[Claim]:
             "only those in S+ grow: their share of |W|^2", float(np.sum(size[ours] ** 2) / np.sum(size**2)), ">=", 0.9
         ),
     ]
-
-
-def draw(ds):
-    return _two_data.draw(ds, SEEN)
 
 
 def caption(ds) -> str:
