@@ -79,8 +79,8 @@ class Machine:
         self.row_bytes = 8 * (self.size + 2) + self.m * self.big
         self.first, self.jumps = 1, 0
         self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
-        self.rows = int(np.clip(4e6 / (8 * (self.size + self.m * self.big)), 8, 256))
         cells = self.m * self.big
+        self.rows = max(8, min(256, int(4e6 / (8 * (self.size + cells)))))
         self.checkpoints = layout.Checkpoints(
             np.empty((self.rows, 2)), np.empty((self.rows, self.size)), np.empty((self.rows, cells), np.int64)
         )
@@ -163,7 +163,8 @@ class Machine:
         # instant, the last; the start stays.
         keep = np.r_[np.diff(tape.checkpoints()[0].clock) > 0.0, True]
         keep[0] = True
-        tape.select(np.flatnonzero(keep))
+        if not keep.all():
+            tape.select(np.flatnonzero(keep))
         if self.wakes:
             note_free_to_leave(self, tape)
 

@@ -35,6 +35,8 @@ class States:
     def __init__(self, seen, slope: float):
         """From the columns of `sol.frames` or `sol.moments(...)`."""
         self.t, self.log_t = seen.t, seen.log_t
+        # First, since outputs and losses are found on the way.
+        self.bits = np.where(seen.sliding, SLIDING, seen.bits > slope).astype(np.uint8)  # OFF, ON, SLIDING
         w, a, scale = seen.w, seen.a, seen.log_scale
         size = np.maximum(np.linalg.norm(w, axis=-1), TINY)
         self.unit = w / size[..., None]
@@ -46,7 +48,6 @@ class States:
         self.head = a / np.maximum(length, TINY)[..., None] if several else np.sign(a)[..., None]
         self.sign = np.ones(length.shape, np.int8) if several else np.sign(a).astype(np.int8)
         self.log_loss, self.outputs = seen.log_loss, seen.outputs
-        self.bits = np.where(seen.sliding, SLIDING, seen.bits > slope).astype(np.uint8)  # OFF, ON, SLIDING
 
     def joined(self, other: States) -> States:
         """Both, in order of time; nothing is computed again."""
