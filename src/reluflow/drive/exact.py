@@ -29,9 +29,10 @@ from reluflow.problem import Problem
 ACTIVE = 1e-13
 PASSIVE = 1e-10
 DRIFT = 1e-9  # change of the outputs that resting neurons may make during one jump
-WAYPOINTS = 24  # frames kept inside a jump
+WAYPOINTS = 24  # frames kept inside a jump: early, when neurons turn, and evenly
+INSIDE = np.union1d(np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:])
 EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
-SMALL = 400  # neurons times surfaces: below, a step of all costs less than a stretch, and `windows` is not compiled
+SMALL = 800  # neurons times surfaces: below, steps of all cost less than stretches, and `windows` is not compiled
 LARGE = 1_000  # the same: above, a run begins with stretches
 REGIME: str | None = None  # "coupled" or "windows" for every run: for tests and benchmarks
 
@@ -238,10 +239,7 @@ class Machine:
             # Nothing to gain: integrate for a while before trying again.
             self.run.wait = 50
             return None
-        # Frames where something is to be seen: early, when neurons turn, and evenly.
-        inside = t0 + (t1 - t0) * np.union1d(
-            np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:]
-        )
+        inside = t0 + (t1 - t0) * INSIDE
         before = self.small()
         for t in inside[:-1].tolist() + [t1]:
             rows = self.jump_to(t)
@@ -451,18 +449,21 @@ class Machine:
         """Moves the passive neurons to time t under the drive of the last `horizon`; returns the events, in order
         of time."""
         self.span.t0, self.span.t1 = self.time(), t
-        rows = [np.empty((0, 5))]
+        rows: list[np.ndarray] = []
         self.span.next = 0
         while self.span.next < self.m:
             before = int(self.span.next)
             self._jump(before)
             used = int(self.run.log_used)
-            rows.append(self.work.log[:used].copy())
+            if used:
+                rows.append(self.work.log[:used].copy())
             self.run.log_used = 0
             if self.span.next == before and used == 0:
                 longer = np.empty((2 * len(self.work.log), 5))
                 self.scratch = self.scratch._replace(work=self.work._replace(log=longer))
         self.set_time(t, self.run.end)
+        if not rows:
+            return np.empty((0, 5))
         found = np.concatenate(rows)
         return found[np.argsort(found[:, 0], kind="stable")]
 

@@ -64,6 +64,7 @@ class Stiff(NamedTuple):
     small: np.ndarray  # (n, n)
     Z: np.ndarray  # (5, size)
     R: np.ndarray  # (5, size)
+    across: np.ndarray  # (size, 5n) the V of a product, by coordinates
     rhs: np.ndarray  # (5n,)
     x: np.ndarray  # (n + 5,) weights of a sum of rows
     pivot: np.ndarray  # (5n,) int64
@@ -74,8 +75,8 @@ def stiff(n: int, size: int) -> Stiff:
     slots, stages = np.zeros((STAGES + 1, n, size)), np.zeros((STAGES, size))
     square, all_ = np.zeros((n, n)), np.zeros((STAGES * n, STAGES * n))
     flat, pivot = np.zeros(STAGES * n), np.zeros(STAGES * n, np.int64)
-    kappa, x = np.zeros((STAGES + 1, n)), np.zeros(n + STAGES)
-    return all_apart(Stiff(slots, slots, kappa, all_, square, stages, stages, flat, x, pivot))
+    kappa, x, across = np.zeros((STAGES + 1, n)), np.zeros(n + STAGES), np.zeros((size, STAGES * n))
+    return all_apart(Stiff(slots, slots, kappa, all_, square, stages, stages, across, flat, x, pivot))
 
 
 @inner
@@ -161,12 +162,23 @@ def columns(problem, state, y, shift, scratch, slot):
 
 @inner
 def couple(stiff, first, out):
-    """out_ik = <J_i, V_k>, J and V of the slots from `first` on, one after the other: as many as there are rows."""
-    n, size = stiff.kappa.shape[1], stiff.Z.shape[1]
-    slots = stiff.kappa.shape[0]
-    J, V = stiff.J.reshape(slots * n, size), stiff.V.reshape(slots * n, size)
-    for i in range(out.shape[0]):
-        dots(J[first * n + i], V[first * n : first * n + out.shape[1]], out[i])
+    """out_ik = <J_i, V_k>, J and V of the slots from `first` on, one after the other: as many as there are rows.
+
+    All sums of a row are added up side by side, each in the order of its terms; most of J is 0, off its active neurons.
+    """
+    n, size, count = stiff.kappa.shape[1], stiff.Z.shape[1], out.shape[0]
+    for k in range(count):
+        V = stiff.V[first + k // n, k % n]
+        for p in range(size):
+            stiff.across[p, k] = V[p]
+    for i in range(count):
+        J, sums = stiff.J[first + i // n, i % n], out[i]
+        fill(sums, 0.0)
+        for p in range(size):
+            x, terms = J[p], stiff.across[p]
+            if x != 0.0:
+                for k in range(count):
+                    sums[k] += x * terms[k]
 
 
 @inner
