@@ -101,7 +101,7 @@ class Machine:
         self._window: Window | None = None
         self.cost = self.big * (12 * self.r + 100)  # of tracing one neuron, in operations
         self.in_shares = self.m * self.cost >= PAYS  # traced by a `Team`, of one thread or more
-        self.threads, self.wakes = 1, True
+        self.threads, self.draft = 1, False
         regime = REGIME if regime is None else regime
         if problem.train == "both":
             pairs = self.m * self.big
@@ -143,7 +143,11 @@ class Machine:
         else:
             compile.beside("burst")
         self.threads = threads_wanted(limits.threads) if self.in_shares else 1
-        self.wakes = getattr(limits, "wakes", True)  # a draft that is replaced at once does not look for them
+        # A draft of the explorer does not look for dead neurons that could be woken, which are not drawn, and takes no
+        # implicit steps of losses with a tail: one costs as much as ten others, and a draft ends after 500 of any kind.
+        self.draft = getattr(limits, "draft", False)
+        if self.draft and self.made_of[0].tailed:
+            self.scratch = self.scratch._replace(stiff=implicit.stiff(0, self.size))
         status = self.burst(0)
         self._add_now(tape)
         return self._recorded(status, tape)
@@ -166,7 +170,7 @@ class Machine:
         keep[0] = True
         if not keep.all():
             tape.select(np.flatnonzero(keep))
-        if self.wakes:
+        if not self.draft:
             note_free_to_leave(self, tape)
 
     def done(self) -> Done:
