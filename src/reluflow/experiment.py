@@ -212,16 +212,22 @@ class Experiment:
         return _schema.build(_schema.tables()["data"], filled)
 
     def problem(self) -> Problem:
-        """The `rf.Problem`, with data and initial weights generated and checked for consistency."""
+        """The `rf.Problem`, with data and initial weights generated and checked for consistency (computed once)."""
+        return self._made
+
+    @cached_property
+    def _made(self) -> Problem:
+        init: list[Params] = []
+        made: list[Problem] = []
         mistakes = self._wrong("data", lambda: self.data)
         if not mistakes:
-            mistakes = self._too_large(self.data.n, self.data.d) or self._wrong("init", self._init)
+            large = self._too_large(self.data.n, self.data.d)
+            mistakes = large or self._wrong("init", lambda: init.append(self._init()))
         if not mistakes:
-            made: list = []
-            mistakes = self._wrong("problem", lambda: made.append(self._problem(self.data, self._init())))
-            if not mistakes:
-                return made[0]
-        raise ExperimentError(self._place.sentences(mistakes))
+            mistakes = self._wrong("problem", lambda: made.append(self._problem(self.data, init[0])))
+        if mistakes:
+            raise ExperimentError(self._place.sentences(mistakes))
+        return made[0]
 
     def method(self) -> Method:
         """The `rf.Flow`, `rf.SteppedFlow` or `rf.Descent`."""
@@ -379,6 +385,17 @@ def _spoilt(name: str, mistakes: list[Mistake]) -> bool:
     """Whether a mistake already found prevents building a table; `solve` is built without its sub-tables."""
     inside = [m.key for m in mistakes if m.key == name or name.startswith(m.key + ".") or m.key.startswith(name + ".")]
     return any(name != "solve" or key.count(".") < 2 for key in inside)
+
+
+def with_solve(experiment: Experiment, solve: Mapping) -> Experiment:
+    """The same experiment with another table `solve`, of valid values: data and weights that were made are kept."""
+    mistakes: list[Mistake] = []
+    found = Experiment.__new__(Experiment)
+    found.__dict__.update({name: value for name, value in experiment.__dict__.items() if name != "key"})
+    found._tables = experiment._tables | {"solve": _schema.complete(_schema.tables()["solve"], solve, mistakes)}
+    if mistakes:
+        raise ExperimentError(experiment._place.sentences(mistakes))
+    return found
 
 
 def _complete(given: Mapping, mistakes: list[Mistake]) -> dict:

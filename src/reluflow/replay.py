@@ -190,7 +190,9 @@ class Moments:
     @cached_property
     def bits(self) -> np.ndarray:
         """s'(<w_j, x_i>), (rows, width, n): the slope or 1, or between while sliding."""
-        return self._replay.look(self._states, bits=True)[2]
+        outputs, log_loss, bits = self._replay.look(self._states, bits=True)
+        self.__dict__.setdefault("_looked", (outputs, log_loss))  # found on the way
+        return bits
 
     @cached_property
     def sliding(self) -> np.ndarray:

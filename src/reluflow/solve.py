@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -50,8 +49,10 @@ def solve(
     with loop.stops() as stop:
         with _progress.shown(progress, _progress.of_run) as tell:
             # The explorer's limits are not records: reading them checks whether the page still needs the run.
-            bounds = asdict(limits) if isinstance(limits, Limits) else {"steps": limits.steps, "events": limits.events}
-            kept = {key: value for key, value in asdict(save).items() if key != "to"}
+            bounds = (
+                vars(limits).copy() if isinstance(limits, Limits) else {"steps": limits.steps, "events": limits.events}
+            )
+            kept = {key: value for key, value in vars(save).items() if key != "to"}
             call = {"t1": t1, "log_t1": log_t1, "save": kept, "limits": bounds}
             to = _keeping.get() if save.to is None else save.to
             extra = loop.Extra(keep=None if to is None else lambda run: _keep(problem, method, run, to, call))

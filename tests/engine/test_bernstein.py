@@ -134,3 +134,20 @@ def test_a_polynomial_that_touches_zero_ends_the_halving(engine):
     found = engine.bernstein.first_below(stack_of(engine, polynomial), 0.0)
     # The double root is good to the square root of rounding.
     assert found == engine.bernstein.NONE or found == pytest.approx(1 / 3, abs=1e-7)
+
+
+def test_a_root_is_found_to_rounding_in_few_evaluations(engine, monkeypatch):
+    b, rng, most = engine.bernstein, np.random.default_rng(3), 0
+    asked = []
+    at = b.at
+    monkeypatch.setattr(b, "at", lambda stack, row, x: asked.append(x) or at(stack, row, x))
+    for _ in range(300):
+        stack = np.zeros((b.DEPTH + 2, b.DEGREE + 2))
+        ends = rng.uniform(1e-3, 1.0, 2) * 10.0 ** rng.uniform(-6.0, 0.0)
+        stack[0, :8] = np.linspace(ends[0], -ends[1], 8)  # a line, bent without another root
+        stack[0, :8] *= 10.0 ** (rng.uniform(-1.0, 1.0) * np.linspace(0.0, 1.0, 8))
+        asked.clear()
+        x = b.only_root(stack, 0, 0.0)
+        most = max(most, len(asked))
+        assert at(stack, 0, x) < 0.0 <= at(stack, 0, x * (1.0 - 2.3e-16))
+    assert most <= 16  # bisection alone takes 52

@@ -182,3 +182,31 @@ def test_a_margin_that_is_no_polynomial_is_looked_at_where_the_miss_leaves_it_op
     # Above 0 at every stage; the polynomial misses the kink by more than what is left.
     state, work = watched(engine, lambda x: 1e-3 + np.abs(x - 0.45), fit)
     assert engine.surfaces.release_place(state, work, fit, 0, 0, 1.0) > 0.0
+
+
+def test_sums_side_by_side_are_those_of_one_after_another(engine):
+    rng = np.random.default_rng(5)
+    x, rows = rng.normal(size=31), rng.normal(size=(11, 31))
+    for count in range(1, 12):
+        out, to, weights = np.zeros(count), rng.normal(size=31), rng.normal(size=count)
+        engine.field.dots(x, rows[:count], out)
+        for k in range(count):
+            total = 0.0
+            for i in range(31):
+                total += x[i] * rows[k, i]
+            assert out[k] == total
+        found = to.copy()
+        engine.field.add_rows(found, weights, rows[:count])
+        np.testing.assert_allclose(found, to + weights @ rows[:count], rtol=1e-13, atol=1e-13)
+
+
+def test_an_implicit_steps_products_are_inner_products(engine):
+    n, size = 3, 17
+    stiff, rng = engine.implicit.stiff(n, size), np.random.default_rng(6)
+    stiff.J[:] = rng.normal(size=stiff.J.shape) * (rng.random(stiff.J.shape) < 0.5)
+    stiff.V[:] = rng.normal(size=stiff.V.shape)
+    J, V = stiff.J.reshape(-1, size), stiff.V.reshape(-1, size)
+    engine.implicit.couple(stiff, 0, stiff.M)
+    np.testing.assert_allclose(stiff.M, J[: 5 * n] @ V[: 5 * n].T, rtol=1e-12, atol=1e-13)
+    engine.implicit.couple(stiff, 5, stiff.small)
+    np.testing.assert_allclose(stiff.small, J[5 * n :] @ V[5 * n :].T, rtol=1e-12, atol=1e-13)

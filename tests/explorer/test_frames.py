@@ -110,6 +110,25 @@ def test_extremal_directions_are_found_once_for_all_scales(monkeypatch):
     assert frames.targets(solved("five_points", seed=2).problem) == []
 
 
+@pytest.mark.parametrize("name", ["two_points", "toy_plane"])
+def test_an_end_time_found_by_the_server_is_that_of_the_same_tables_written_out(name):
+    found = request.experiment(TABLES[name], draft=True)
+    assert rf.Experiment.from_dict(found.to_dict()) == found  # every table is complete and valid
+    assert found.problem() is found.problem() and found.data is found.problem().data
+
+
+def test_a_draft_takes_no_implicit_steps_of_a_loss_with_a_tail():
+    from reluflow.explorer.scheduler import CancellableLimits, Scheduler
+
+    tables = TABLES["random"] | {"init": TABLES["random"]["init"] | {"log_scale": -866.0}}
+    found, ticket = request.experiment(tables, draft=True), Scheduler().ticket("p", 0)
+    runs = [found.run(limits=CancellableLimits(ticket, request.DRAFT_STEPS, draft)) for draft in (True, False)]
+    stiff = [sol.stats.regimes["stiff"] for sol in runs]
+    assert stiff[0] == 0 < stiff[1]
+    at = 0.99 * min(sol.t_end for sol in runs)
+    np.testing.assert_allclose(runs[0].outputs_at(at), runs[1].outputs_at(at), rtol=1e-3)
+
+
 def test_a_draft_is_not_followed_a_second_time(monkeypatch):
     sol = request.experiment(TABLES["two_points"], draft=True).run()
     monkeypatch.setattr(type(sol), "moments", None)  # states between the run's own frames

@@ -18,16 +18,16 @@ _running: dict[str, subprocess.Popen] = {}
 
 def beside(*parts: str) -> None:
     """Starts to compile those of `parts` that are missing, where a processor is free for them."""
-    if parent_process() is not None or (os.cpu_count() or 1) < 2 or "RELUFLOW_APART" in os.environ:
-        return  # a worker among many, or a process started here
-    for part in parts:
-        if part not in _running and _missing(part):
-            environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "RELUFLOW_APART": "1"}
-            quiet = subprocess.DEVNULL
-            try:
-                _running[part] = subprocess.Popen(command(part), env=environ, stdout=quiet, stderr=quiet, stdin=quiet)
-            except OSError:
-                return  # no process can be started: everything is compiled here, one after another
+    missing = [part for part in parts if part not in _running and _missing(part)]
+    if not missing or parent_process() is not None or (os.cpu_count() or 1) < 2 or "RELUFLOW_APART" in os.environ:
+        return  # nothing to do, a worker among many, or a process started here
+    for part in missing:
+        environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "RELUFLOW_APART": "1"}
+        quiet = subprocess.DEVNULL
+        try:
+            _running[part] = subprocess.Popen(command(part), env=environ, stdout=quiet, stderr=quiet, stdin=quiet)
+        except OSError:
+            return  # no process can be started: everything is compiled here, one after another
 
 
 def command(part: str) -> list[str]:
@@ -44,7 +44,7 @@ def ready(part: str) -> None:
 def _missing(part: str) -> bool:
     """Whether a part is neither loaded nor stored on disk."""
     kernel = _kernel(part)
-    if not hasattr(kernel, "stats") or kernel.signatures:
+    if not hasattr(kernel, "stats") or kernel.overloads:
         return False
     folder = Path(kernel.stats.cache_path)
     return not any(folder.glob(f"*.{kernel.py_func.__name__}-*.nbi"))

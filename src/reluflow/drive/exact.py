@@ -29,9 +29,10 @@ from reluflow.problem import Problem
 ACTIVE = 1e-13
 PASSIVE = 1e-10
 DRIFT = 1e-9  # change of the outputs that resting neurons may make during one jump
-WAYPOINTS = 24  # frames kept inside a jump
+WAYPOINTS = 24  # frames kept inside a jump: early, when neurons turn, and evenly
+INSIDE = np.union1d(np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:])
 EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
-SMALL = 400  # neurons times surfaces: below, a step of all costs less than a stretch, and `windows` is not compiled
+SMALL = 800  # neurons times surfaces: below, steps of all cost less than stretches, and `windows` is not compiled
 LARGE = 1_000  # the same: above, a run begins with stretches
 USUAL_SWEEPS = 6  # of a stretch
 REGIME: str | None = None  # "coupled" or "windows" for every run: for tests and benchmarks
@@ -80,8 +81,8 @@ class Machine:
         self.row_bytes = 8 * (self.size + 2) + self.m * self.big
         self.first, self.jumps = 1, 0
         self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
-        self.rows = int(np.clip(4e6 / (8 * (self.size + self.m * self.big)), 8, 256))
         cells = self.m * self.big
+        self.rows = max(8, min(256, int(4e6 / (8 * (self.size + cells)))))
         self.checkpoints = layout.Checkpoints(
             np.empty((self.rows, 2)), np.empty((self.rows, self.size)), np.empty((self.rows, cells), np.int64)
         )
@@ -101,7 +102,7 @@ class Machine:
         self._window: Window | None = None
         self.cost = self.big * (12 * self.r + 100)  # of tracing one neuron, in operations
         self.in_shares = self.m * self.cost >= PAYS  # traced by a `Team`, of one thread or more
-        self.threads, self.wakes = 1, True
+        self.threads, self.draft = 1, False
         regime = REGIME if regime is None else regime
         if problem.train == "both":
             pairs = self.m * self.big
@@ -143,7 +144,11 @@ class Machine:
         else:
             compile.beside("burst")
         self.threads = threads_wanted(limits.threads) if self.in_shares else 1
-        self.wakes = getattr(limits, "wakes", True)  # a draft that is replaced at once does not look for them
+        # A draft of the explorer does not look for dead neurons that could be woken, which are not drawn, and takes no
+        # implicit steps of losses with a tail: one costs as much as ten others, and a draft ends after 500 of any kind.
+        self.draft = getattr(limits, "draft", False)
+        if self.draft and self.made_of[0].tailed:
+            self.scratch = self.scratch._replace(stiff=implicit.stiff(0, self.size))
         status = self.burst(0)
         self._add_now(tape)
         return self._recorded(status, tape)
@@ -164,8 +169,9 @@ class Machine:
         # instant, the last; the start stays.
         keep = np.r_[np.diff(tape.checkpoints()[0].clock) > 0.0, True]
         keep[0] = True
-        tape.select(np.flatnonzero(keep))
-        if self.wakes:
+        if not keep.all():
+            tape.select(np.flatnonzero(keep))
+        if not self.draft:
             note_free_to_leave(self, tape)
 
     def done(self) -> Done:
@@ -246,10 +252,7 @@ class Machine:
             # Nothing to gain: integrate for a while before trying again.
             self.run.wait = 50
             return None
-        # Frames where something is to be seen: early, when neurons turn, and evenly.
-        inside = t0 + (t1 - t0) * np.union1d(
-            np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:]
-        )
+        inside = t0 + (t1 - t0) * INSIDE
         before = self.small()
         for t in inside[:-1].tolist() + [t1]:
             rows = self.jump_to(t)
@@ -459,18 +462,21 @@ class Machine:
         """Moves the passive neurons to time t under the drive of the last `horizon`; returns the events, in order
         of time."""
         self.span.t0, self.span.t1 = self.time(), t
-        rows = [np.empty((0, 5))]
+        rows: list[np.ndarray] = []
         self.span.next = 0
         while self.span.next < self.m:
             before = int(self.span.next)
             self._jump(before)
             used = int(self.run.log_used)
-            rows.append(self.work.log[:used].copy())
+            if used:
+                rows.append(self.work.log[:used].copy())
             self.run.log_used = 0
             if self.span.next == before and used == 0:
                 longer = np.empty((2 * len(self.work.log), 5))
                 self.scratch = self.scratch._replace(work=self.work._replace(log=longer))
         self.set_time(t, self.run.end)
+        if not rows:
+            return np.empty((0, 5))
         found = np.concatenate(rows)
         return found[np.argsort(found[:, 0], kind="stable")]
 

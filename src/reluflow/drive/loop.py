@@ -195,7 +195,7 @@ def run(
             if outcome is None and extra.keep is not None and now - kept > KEEP_SECONDS and tape.marks:
                 extra.keep(Run(driver, tape, Outcome.INTERRUPTED, now - began, driver.costs()))
                 kept = _time.perf_counter()
-            budget = int(np.clip(BURST_SECONDS / max(now - began, 1e-9) * max(1, done.work), 1, MOST))
+            budget = max(1, int(min(BURST_SECONDS / max(now - began, 1e-9) * max(1, done.work), MOST)))
     except KeyboardInterrupt:
         outcome = Outcome.INTERRUPTED
     driver.finish(tape, outcome)

@@ -8,6 +8,7 @@ names the datum and is not unique.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +31,7 @@ def note_free_to_leave(machine: Machine, tape: Tape) -> None:
     problem = machine.made_of[0]
     if problem.activation.slope > 0.0 or LOSSES[problem.loss].tailed:  # with a tail g keeps the sign of y
         return
-    q, b, _, _ = parts(machine.st.y, machine.m)
+    q, b, _, _ = parts(machine.st.y.copy(), machine.m)  # stored states are read with the same arrays below
     size = np.linalg.norm(q, axis=1)[:, None]
     on = (np.abs(q @ machine.pk.e.T) <= ON_IT * size) & (size > 0.0)
     pairs = np.argwhere(on & (machine.st.dead == DEAD)[:, None] & (machine.pk.opposite == 0)[None]).tolist()
@@ -39,7 +40,8 @@ def note_free_to_leave(machine: Machine, tape: Tape) -> None:
     marks, resume = tape.checkpoints()
     pushes = _Pushes(machine, marks, resume)
     known = tape.all_events()
-    deaths = {int(j): clock for clock, j, _, kind, _ in known if kind == EV_DEAD}
+    died = known[known[:, 3] == EV_DEAD]
+    deaths = dict(zip(died[:, 1].astype(int).tolist(), died[:, 0].tolist(), strict=True))
     rows = []
     for j, k in pairs:
         s = 1.0 if b[j] >= 0.0 else -1.0
@@ -55,9 +57,8 @@ class _Pushes:
     """What each surface does to a neuron that meets it, along a run."""
 
     def __init__(self, machine: Machine, marks: States, resume: np.ndarray):
-        # A machine of its own: replays must not change what the run counts.
-        self.machine, self.marks, self.resume = type(machine)(*machine.made_of), marks, resume
-        pk = self.machine.pk
+        self.machine, self.marks, self.resume = machine, marks, resume
+        pk = machine.pk
         self.weight = np.zeros((machine.n, machine.big))  # |x_i| of the rows of each surface
         self.weight[np.arange(machine.n), pk.surf] = np.abs(pk.alpha)
         self.known: dict[
@@ -66,6 +67,11 @@ class _Pushes:
         self.at_marks = self._of(marks)
         size = np.sum(self.weight, axis=0)
         self.clearly = CLEARLY * machine.run.rtol * pk.weight * np.max(np.abs(pk.y)) * size
+
+    @cached_property
+    def again(self) -> Machine:
+        """A machine of its own for replays, which must not change what the run counts."""
+        return type(self.machine)(*self.machine.made_of)
 
     def _of(self, states: States) -> np.ndarray:
         """(rows, S) the jumps of the pull: sum over the rows of a surface of |x_i| g_i."""
@@ -97,8 +103,8 @@ class _Pushes:
         start = self.marks.rows([row])
 
         def push(clock: float) -> float:
-            self.machine.restore(float(start.clock[0]), float(self.resume[row]), start.y[0], start.code[0])
-            y, code = self.machine.frames(np.array([clock]))
+            self.again.restore(float(start.clock[0]), float(self.resume[row]), start.y[0], start.code[0])
+            y, code = self.again.frames(np.array([clock]))
             return s * float(self._of(States(np.array([clock]), y, code))[0, k])
 
         low = push(begin) if begin > start.clock[0] else s * self.at_marks[row, k]

@@ -102,21 +102,30 @@ def at(stack, row, x):
 
 @inner
 def only_root(stack, row, level):
-    """The one place in [0, 1] where the polynomial in `row` goes from above -level to below: false position, with a
-    bisection every third time."""
+    """The one place in [0, 1] where the polynomial in `row` goes from above -level to below, to rounding.
+
+    False position (Illinois: an end that stays twice counts half), with a bisection every sixth time. An estimate that
+    rounds to an end is moved off it by one rounding, which closes the interval from the other side.
+    """
     lo, hi = 0.0, 1.0
     low, high = stack[row, 0] + level, stack[row, stack.shape[1] - 2] + level
+    moved = 0
     for turn in range(100):
-        x = lo + (hi - lo) * low / (low - high)
-        if turn % 3 == 2 or not lo < x < hi:
+        x = 0.5 * (lo + hi) if turn % 6 == 5 else lo + (hi - lo) * low / (low - high)
+        x = min(max(x, lo + 1.2e-16 * hi), hi - 1.2e-16 * hi)
+        if not lo < x < hi:
             x = 0.5 * (lo + hi)
             if not lo < x < hi:
                 break
         here = at(stack, row, x) + level
         if here < 0.0:
             hi, high = x, here
+            low *= 0.5 if moved == -1 else 1.0
+            moved = -1
         else:
             lo, low = x, here
+            high *= 0.5 if moved == 1 else 1.0
+            moved = 1
         if hi - lo <= 2e-16 * hi:
             break
     return hi

@@ -62,10 +62,10 @@ MANY = 3.0  # events in the time a stretch of `windows` would take, above which 
 @inner
 def finite(v):
     """Whether every number of v is finite."""
-    total = 0.0
+    others = 0
     for i in range(v.size):
-        total += v[i]
-    return np.isfinite(total)
+        others += 0 if abs(v[i]) < np.inf else 1
+    return others == 0
 
 
 @inner
@@ -306,12 +306,8 @@ def reason_to_stop(problem, state, run, scratch, budget, frames):
 @inner
 def write_row(rows_y, rows_code, at, y, code):
     """Stores a state and its codes as one row."""
-    for i in range(y.size):
-        rows_y[at, i] = y[i]
-    big = code.shape[1]
-    for j in range(code.shape[0]):
-        for k in range(big):
-            rows_code[at, j * big + k] = code[j, k]
+    copy(rows_y[at], y)
+    copy(rows_code[at], code.reshape(code.size))
 
 
 @inner
@@ -387,7 +383,7 @@ def begin(problem, state, run, scratch):
     if run.stale:
         run.G = velocity(problem, state, state.y, run.clock, scratch.K[0], scratch.work)
         run.n_fields += 1
-        run.stale = 0
+        run.stale, step.known = 0, 0
     step.held, step.dormant = 0, 0
     for j in range(state.sign.size):
         if state.slid[j] > 0 and state.dead[j] == 0:
@@ -405,7 +401,8 @@ def release_due(problem, state, scratch):
     step, work = scratch.step, scratch.work
     step.margin0 = 1.0
     if step.held:
-        surfaces.noise(problem, state, state.y, work)
+        if not step.known:
+            surfaces.noise(problem, state, state.y, work)
         step.margin0, step.neuron, step.surface, step.side = surfaces.margins(problem, state, work, scratch.at_lo)
     return step.margin0 < 0.0
 
@@ -576,11 +573,10 @@ def clear_fresh(problem, state, u):
     for j in range(m):
         if state.dead[j] != 0:
             continue
-        size = norm_q(state.y, j, problem.e.shape[1])
         for k in range(big):
             if state.code[j, k] >= FRESH and (state.code[j, k] & 3) < SLID:
                 side = 1.0 if (state.code[j, k] & 3) == ON else -1.0
-                if side * u[j, k] > LEFT * size:
+                if side * u[j, k] > LEFT * norm_q(state.y, j, problem.e.shape[1]):
                     state.code[j, k] -= FRESH
 
 
@@ -598,6 +594,7 @@ def accept(problem, state, run, scratch):
         run.stale = 1
     else:
         copy(scratch.K[0], scratch.K[12])
+        step.known = step.held  # `inspect` has computed it at the end of this step
 
 
 @inner

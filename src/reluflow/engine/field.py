@@ -91,10 +91,42 @@ def copy(to, source):
 
 @inner
 def copy_rows(to, source):
-    """to[...] = source for matrices."""
-    for i in range(to.shape[0]):
-        for k in range(to.shape[1]):
-            to[i, k] = source[i, k]
+    """to[...] = source for contiguous matrices."""
+    copy(to.reshape(to.size), source.reshape(source.size))
+
+
+@inner
+def add_rows(to, x, rows):
+    """to += sum_k x_k rows_k, added in the order of k."""
+    for k in range(x.size):
+        weight, row_k = x[k], rows[k]
+        for i in range(to.size):
+            to[i] += weight * row_k[i]
+
+
+@inner
+def dots(x, rows, out):
+    """out_k = <x, rows_k>, every sum in the order of its terms: four sums side by side, since one alone waits for the
+    rounding of every term before it adds the next."""
+    n, size = out.size, x.size
+    k = 0
+    while k + 4 <= n:
+        r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        for i in range(size):
+            s0 += x[i] * r0[i]
+            s1 += x[i] * r1[i]
+            s2 += x[i] * r2[i]
+            s3 += x[i] * r3[i]
+        out[k], out[k + 1], out[k + 2], out[k + 3] = s0, s1, s2, s3
+        k += 4
+    while k < n:
+        r0 = rows[k]
+        s0 = 0.0
+        for i in range(size):
+            s0 += x[i] * r0[i]
+        out[k] = s0
+        k += 1
 
 
 @inner

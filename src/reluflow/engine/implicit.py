@@ -20,7 +20,7 @@ import numpy as np
 
 from reluflow.engine import bernstein, surfaces
 from reluflow.engine._jit import APART, inner, making
-from reluflow.engine.field import ON, SLID, copy, datum_curvature, field, fill, norm_q
+from reluflow.engine.field import ON, SLID, add_rows, copy, datum_curvature, dots, field, fill, norm_q
 from reluflow.engine.layout import all_apart, row, weights
 from reluflow.engine.surfaces import out_of_held
 
@@ -65,7 +65,9 @@ class Stiff(NamedTuple):
     small: np.ndarray  # (n, n)
     Z: np.ndarray  # (5, size)
     R: np.ndarray  # (5, size)
+    across: np.ndarray  # (size, 5n) the V of a product, by coordinates
     rhs: np.ndarray  # (5n,)
+    x: np.ndarray  # (n + 5,) weights of a sum of rows
     pivot: np.ndarray  # (5n,) int64
 
 
@@ -74,7 +76,8 @@ def stiff(n: int, size: int) -> Stiff:
     slots, stages = np.zeros((STAGES + 1, n, size)), np.zeros((STAGES, size))
     square, all_ = np.zeros((n, n)), np.zeros((STAGES * n, STAGES * n))
     flat, pivot = np.zeros(STAGES * n), np.zeros(STAGES * n, np.int64)
-    return all_apart(Stiff(slots, slots, np.zeros((STAGES + 1, n)), all_, square, stages, stages, flat, pivot))
+    kappa, x, across = np.zeros((STAGES + 1, n)), np.zeros(n + STAGES), np.zeros((size, STAGES * n))
+    return all_apart(Stiff(slots, slots, kappa, all_, square, stages, stages, across, flat, x, pivot))
 
 
 @inner
@@ -159,12 +162,24 @@ def columns(problem, state, y, shift, scratch, slot):
 
 
 @inner
-def coupling(stiff, a, i, b, k):
-    """<J_i of slot a, V_k of slot b>."""
-    total = 0.0
-    for p in range(stiff.Z.shape[1]):
-        total += stiff.J[a, i, p] * stiff.V[b, k, p]
-    return total
+def couple(stiff, first, out):
+    """out_ik = <J_i, V_k>, J and V of the slots from `first` on, one after the other: as many as there are rows.
+
+    All sums of a row are added up side by side, each in the order of its terms; most of J is 0, off its active neurons.
+    """
+    n, size, count = stiff.kappa.shape[1], stiff.Z.shape[1], out.shape[0]
+    for k in range(count):
+        V = stiff.V[first + k // n, k % n]
+        for p in range(size):
+            stiff.across[p, k] = V[p]
+    for i in range(count):
+        J, sums = stiff.J[first + i // n, i % n], out[i]
+        fill(sums, 0.0)
+        for p in range(size):
+            x, terms = J[p], stiff.across[p]
+            if x != 0.0:
+                for k in range(count):
+                    sums[k] += x * terms[k]
 
 
 @inner
@@ -172,15 +187,13 @@ def low_rank(problem, stiff, h, v):
     """v = (MU/h + V kappa J)^-1 v; expects stiff.small factored for this h."""
     n = problem.alpha.size
     rhs = stiff.rhs[:n]
+    dots(v, stiff.J[STAGES], rhs)
     for i in range(n):
-        total = 0.0
-        for a in range(v.size):
-            total += stiff.J[STAGES, i, a] * v[a]
-        rhs[i] = stiff.kappa[STAGES, i] * total
+        rhs[i] = stiff.kappa[STAGES, i] * rhs[i]
     backsolve(stiff.small, stiff.pivot[:n], rhs)
     for i in range(n):
-        for a in range(v.size):
-            v[a] -= rhs[i] * stiff.V[STAGES, i, a]
+        rhs[i] = -rhs[i]
+    add_rows(v, rhs, stiff.V[STAGES])
     for a in range(v.size):
         v[a] *= h / MU
 
@@ -208,18 +221,16 @@ def equations(problem, stiff, h, each):
     """I + h A x kappa K with the slopes of every stage (`each`) or of the start, factored into stiff.M; whether that
     could be done."""
     n = problem.alpha.size
+    if each:
+        couple(stiff, 0, stiff.M)
+    else:
+        couple(stiff, STAGES, stiff.small)
     for a in range(STAGES):
         at = a if each else STAGES
         for i in range(n):
             for b in range(STAGES):
                 for k in range(n):
-                    if each:
-                        here = coupling(stiff, a, i, b, k)
-                    elif a == 0 and b == 0:
-                        here = coupling(stiff, STAGES, i, STAGES, k)
-                        stiff.small[i, k] = here
-                    else:
-                        here = stiff.small[i, k]
+                    here = stiff.M[a * n + i, b * n + k] if each else stiff.small[i, k]
                     one = 1.0 if a == b and i == k else 0.0
                     stiff.M[a * n + i, b * n + k] = one + h * A[a, b] * stiff.kappa[at, i] * here
     return factor(stiff.M, stiff.pivot)
@@ -233,24 +244,20 @@ def newton(problem, state, stiff, h, F, each):
         at = a if each else STAGES
         copy(stiff.R[a], stiff.Z[a])
         for b in range(STAGES):
-            w = h * A[a, b]
-            for i in range(size):
-                stiff.R[a, i] -= w * F[b, i]
+            stiff.x[b] = -h * A[a, b]
+        add_rows(stiff.R[a], stiff.x[:STAGES], F)
+        rhs = stiff.rhs[a * n : (a + 1) * n]
+        dots(stiff.R[a], stiff.J[at], rhs)
         for i in range(n):
-            total = 0.0
-            for p in range(size):
-                total += stiff.J[at, i, p] * stiff.R[a, p]
-            stiff.rhs[a * n + i] = -stiff.kappa[at, i] * total
+            rhs[i] = -stiff.kappa[at, i] * rhs[i]
     backsolve(stiff.M, stiff.pivot, stiff.rhs)
     moved = 0.0
     for a in range(STAGES):
         for b in range(STAGES):
-            at = b if each else STAGES
             w = h * A[a, b]
             for i in range(n):
-                x = w * stiff.rhs[b * n + i]
-                for p in range(size):
-                    stiff.R[a, p] += x * stiff.V[at, i, p]
+                stiff.x[i] = w * stiff.rhs[b * n + i]
+            add_rows(stiff.R[a], stiff.x[:n], stiff.V[b if each else STAGES])
         for p in range(size):
             stiff.Z[a, p] -= stiff.R[a, p]
         moved = max(moved, largest(problem, state, stiff.R[a]))
@@ -391,9 +398,10 @@ def estimate(problem, state, scratch, h, again):
     """
     stiff, F, out = scratch.stiff, scratch.e3, scratch.e5
     n, size = problem.alpha.size, state.y.size
+    couple(stiff, STAGES, stiff.small)
     for i in range(n):
         for k in range(n):
-            here = stiff.kappa[STAGES, i] * coupling(stiff, STAGES, i, STAGES, k)
+            here = stiff.kappa[STAGES, i] * stiff.small[i, k]
             stiff.small[i, k] = here + (MU / h if i == k else 0.0)
     if not factor(stiff.small, stiff.pivot[:n]):
         fill(out, np.inf)

@@ -5,7 +5,7 @@ import numpy as np
 from reluflow.engine import bernstein, surfaces
 from reluflow.engine._jit import inner
 from reluflow.engine.explicit import velocity
-from reluflow.engine.field import FRESH, ON, SLID, copy_rows, norm_q
+from reluflow.engine.field import FRESH, ON, SLID, copy_rows, fill, norm_q
 from reluflow.engine.layout import row, weights
 from reluflow.engine.tableau import C
 
@@ -100,19 +100,53 @@ def shorter(y0, y1, j, r):
 
 
 @inner
-def fastest(problem, state, scratch, j):
-    """The largest |q_j'| and |b_j'| among the stages of the step."""
+def fastest(problem, state, scratch, top, top_b):
+    """The largest |q_j'|^2 and |b_j'| of every neuron among the stages of the step."""
     r = problem.e.shape[1]
     m = state.sign.size
-    top, top_b = 0.0, 0.0
+    fill(top, 0.0)
+    fill(top_b, 0.0)
     for p in range(13):
-        q = row(scratch.K[p], j, r)
-        b, _ = weights(scratch.K[p], m)
-        total = 0.0
-        for i in range(r):
-            total += q[i] * q[i]
-        top, top_b = max(top, total), max(top_b, abs(b[j]))
-    return np.sqrt(top), top_b
+        v = scratch.K[p]
+        b, _ = weights(v, m)
+        if r == 2:
+            for j in range(m):
+                total = v[2 * j] * v[2 * j] + v[2 * j + 1] * v[2 * j + 1]
+                top[j] = total if total > top[j] else top[j]
+        else:
+            for j in range(m):
+                q = row(v, j, r)
+                total = 0.0
+                for i in range(r):
+                    total += q[i] * q[i]
+                top[j] = total if total > top[j] else top[j]
+        for j in range(m):
+            top_b[j] = abs(b[j]) if abs(b[j]) > top_b[j] else top_b[j]
+
+
+@inner
+def across(problem, state, scratch, j, k):
+    """Whether neuron j ends the step on the wrong side of surface k: by more than GRAIN after an event."""
+    if state.code[j, k] < FRESH:
+        return True
+    return abs(scratch.u1[j, k]) > GRAIN * shorter(state.y, scratch.y1, j, problem.e.shape[1])
+
+
+@inner
+def crossed(problem, state, scratch, j, k):
+    """Whether a force has taken neuron j across surface k, on whose wrong side it ends the step: without one it is
+    rounding."""
+    m = state.sign.size
+    start, end = scratch.K[0], scratch.K[12]
+    side = 1.0 if (state.code[j, k] & 3) == ON else -1.0
+    b = side * scratch.u1[j, k]
+    size = shorter(state.y, scratch.y1, j, problem.e.shape[1])
+    grain0, grain1 = 1e-13 * speed(problem, start, m, j), 1e-13 * speed(problem, end, m, j)
+    back = side * normal_rate(problem, end, m, j, k, scratch.u1[j, k])
+    if back < -grain1 or side * normal_rate(problem, start, m, j, k, scratch.u0[j, k]) < -grain0:
+        return True
+    # Away from it at both ends: the neuron went across in between, and is on its way back.
+    return b <= -1e-6 * size or (b < -GRAIN * size and back > grain1)
 
 
 @inner
@@ -123,42 +157,35 @@ def suspects(problem, state, scratch):
     least a + b, the distances at the two ends, and the path is at most REACH h times the largest velocity among the
     stages. A wrong sign without a force that could have made it is rounding: such a coordinate is put back on its
     surface, and step.moved is 1.
-    Fills scratch.who, scratch.where and step.suspects.
+    Fills scratch.who, scratch.where and step.suspects; e5 and e3 are scratch space.
     """
     m, big = state.bits.shape
     r = problem.e.shape[1]
     step, y1, u0, u1 = scratch.step, scratch.y1, scratch.u0, scratch.u1
-    start, end, h = scratch.K[0], scratch.K[12], step.h
+    top, top_b, reach = scratch.e5[:m], scratch.e3[:m], REACH * step.h
     b0, _ = weights(state.y, m)
     b1, _ = weights(y1, m)
     count, moved = 0, 0
+    fastest(problem, state, scratch, top, top_b)
     for j in range(m):
         if state.dead[j] != 0:
             continue
-        top, top_b = fastest(problem, state, scratch, j)
         if problem.first == 0 and state.delta_sign[j] != 0.0:
             a, b = b0[j] * state.sign[j], b1[j] * state.sign[j]
-            if b < 0.0 or a + b <= REACH * h * top_b:
+            if b < 0.0 or a + b <= reach * top_b[j]:
                 scratch.who[count], scratch.where[count] = j, -1
                 count += 1
         if problem.slope == 1.0:
             continue
-        far = REACH * h * top
-        q1 = shorter(state.y, y1, j, r)
-        v0, v1 = speed(problem, start, m, j), speed(problem, end, m, j)
+        far = reach * np.sqrt(top[j])
         for k in range(big):
             kind = state.code[j, k] & 3
             if kind >= SLID:
                 continue
             side = 1.0 if kind == ON else -1.0
             a, b = side * u0[j, k], side * u1[j, k]
-            if b < (-GRAIN * q1 if state.code[j, k] >= FRESH else 0.0):
-                grain0, grain1 = 1e-13 * v0, 1e-13 * v1
-                back = side * normal_rate(problem, end, m, j, k, u1[j, k])
-                towards = back < -grain1 or side * normal_rate(problem, start, m, j, k, u0[j, k]) < -grain0
-                # Away from it at both ends: the neuron went across in between, and is on its way back.
-                returns = b <= -1e-6 * q1 or (b < -GRAIN * q1 and back > grain1)
-                if towards or returns:
+            if b < 0.0 and across(problem, state, scratch, j, k):
+                if crossed(problem, state, scratch, j, k):
                     scratch.who[count], scratch.where[count] = j, k
                     count += 1
                 else:

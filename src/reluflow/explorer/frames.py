@@ -15,6 +15,7 @@ from collections import OrderedDict
 import numpy as np
 
 TINY = 1e-300
+FAINT = 1e-100  # of the largest norm: squares of smaller ones underflow
 OFF, ON, SLIDING = 0, 1, 2
 DRAFT_FRAMES = 96  # of a draft: the run's own, since following it again costs as much as a draft itself
 KEPT = 16  # sets of extremal directions remembered: they are the same at every scale
@@ -35,6 +36,8 @@ class States:
     def __init__(self, seen, slope: float):
         """From the columns of `sol.frames` or `sol.moments(...)`."""
         self.t, self.log_t = seen.t, seen.log_t
+        # First, since outputs and losses are found on the way.
+        self.bits = np.where(seen.sliding, SLIDING, seen.bits > slope).astype(np.uint8)  # OFF, ON, SLIDING
         w, a, scale = seen.w, seen.a, seen.log_scale
         size = np.maximum(np.linalg.norm(w, axis=-1), TINY)
         self.unit = w / size[..., None]
@@ -46,7 +49,6 @@ class States:
         self.head = a / np.maximum(length, TINY)[..., None] if several else np.sign(a)[..., None]
         self.sign = np.ones(length.shape, np.int8) if several else np.sign(a).astype(np.int8)
         self.log_loss, self.outputs = seen.log_loss, seen.outputs
-        self.bits = np.where(seen.sliding, SLIDING, seen.bits > slope).astype(np.uint8)  # OFF, ON, SLIDING
 
     def joined(self, other: States) -> States:
         """Both, in order of time; nothing is computed again."""
@@ -232,10 +234,14 @@ def ranks(s: States) -> np.ndarray:
     k = s.head.shape[-1]
     groups = [s.sign > 0, s.sign < 0] if k == 1 else [np.argmax(s.head, axis=-1) == c for c in range(k)]
     found = np.zeros((len(s), 1 + len(groups)), np.float32)
+    top = np.max(s.log_w, axis=1, keepdims=True)
+    every = np.exp(s.log_w - np.where(np.isfinite(top), top, 0.0))
     for column, mine in enumerate((None, *groups)):
-        logs = s.log_w if mine is None else np.where(mine, s.log_w, -np.inf)
-        top = np.max(logs, axis=1, keepdims=True)
-        size = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
+        size = every if mine is None else np.where(mine, every, 0.0)
+        if mine is not None and np.any(np.max(size, axis=1) < FAINT):  # below the others, or without neurons
+            logs = np.where(mine, s.log_w, -np.inf)
+            own = np.max(logs, axis=1, keepdims=True)
+            size = np.exp(logs - np.where(np.isfinite(own), own, 0.0))
         found[:, column] = np.sum(size**2, axis=1) / np.maximum(largest(s.unit * size[..., None]), TINY)
     return found
 

@@ -69,7 +69,7 @@ def _depth(value: Any, left: int = DEPTH) -> None:
 
 def experiment(tables: Any, *, draft: bool = False):
     """The `rf.Experiment` that `tables` mean, with an end time where one is needed; `Refused` otherwise."""
-    from reluflow.experiment import Experiment, ExperimentError
+    from reluflow.experiment import Experiment, ExperimentError, with_solve
 
     tables = _bounded(tables)
     method = tables["method"]
@@ -86,7 +86,7 @@ def experiment(tables: Any, *, draft: bool = False):
             raise Refused(f"Data must not exceed {LABELS:g} here.")
         more = end_time(found.problem(), found, asked)
         more |= {"throw": False, "limits": {"steps": steps(found, draft)}, "save": {"frames": 400, "memory": "24 MiB"}}
-        return Experiment.from_dict({**tables, "solve": more})
+        return with_solve(found, more)
     except ExperimentError as error:
         raise Refused(str(error)) from None
     except (ValueError, TypeError, OverflowError, MemoryError, ArithmeticError, np.linalg.LinAlgError) as error:

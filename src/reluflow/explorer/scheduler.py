@@ -45,14 +45,14 @@ class Ticket:
 class CancellableLimits:
     """The limits of a run; reading them raises `Superseded` when the request has been replaced by a newer one.
 
-    A draft does not look for dead neurons that could be woken (`wakes`): that costs up to half of it and is not drawn.
+    What a run leaves out for a `draft` is in `drive.exact.Machine.begin`.
     """
 
     def __init__(self, ticket: Ticket, steps: int, draft: bool = False):
         import reluflow as rf
 
         self.ticket, self.steps, self.events = ticket, steps, rf.Limits().events
-        self.threads, self.wakes = 1, not draft
+        self.threads, self.draft = 1, draft
 
     @property
     def seconds(self) -> float:
