@@ -159,3 +159,16 @@ def test_the_digest_of_the_sources_covers_every_kernel_and_the_table_of_losses(m
         (tmp_path / name).write_text(text)
         seen.add(_jit.sources.__wrapped__())
     assert len(seen) == 4
+
+
+def test_options_of_functions_are_compared_as_numba_compares_them():
+    from numba.core.compiler import Flags
+
+    from reluflow.engine._parts import quick_flags
+
+    one, same, other = Flags(), Flags(), Flags()
+    same.nrt, other.nrt = False, True  # set to the default, and to something else
+    plain = [hash(one), hash(other), one == same, one == other, one == "nrt"]
+    with quick_flags():
+        assert [hash(one), hash(other), one == same, one == other, one == "nrt"] == plain
+    assert plain[2:] == [True, False, False] and Flags.__eq__.__module__.startswith("numba")

@@ -7,16 +7,21 @@ emitted, which halves the time they take to compile. What is computed is the sam
     Part            a code library that is linked into its callers and never optimised, emitted or called by itself
     PartCompiler    compiles an inner function into a Part
     EntryCompiler   compiles an entry as numba does, tells the user once, and stops the garbage collector meanwhile
+    quick_flags     compares the options of two functions by what was set before it compares all of them
     stamp           makes numba keep an entry for as long as a text stays the same, rather than its own file
 
 `_jit` imports this module only for versions of numba it was tested with.
 """
 
+import contextlib
 import gc
 import logging
+from collections.abc import Iterator
 
+from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.targetconfig import TargetConfig
 
 TOLD = "reluflow compiles its kernels, once on this machine: half a minute to a minute."
 
@@ -30,6 +35,16 @@ class Part(JITCodeLibrary):
     def _finalize_final_module(self):
         self._finalize_dynamic_globals()
         self._finalized = True
+
+    def _get_module_for_linking(self):
+        """The module itself, for others to link. Numba links a copy, as it also emits the module; here nothing does."""
+        self._ensure_finalized()
+        if self._shared_module is None:
+            for function in self._final_module.functions:
+                if not function.is_declaration and function.linkage == Linkage.external:
+                    function.linkage = "linkonce_odr"
+            self._shared_module = self._final_module
+        return self._shared_module
 
     def get_pointer_to_function(self, name):
         return 0
@@ -59,10 +74,35 @@ class EntryCompiler(Compiler):
         collecting = gc.isenabled()
         gc.disable()
         try:
-            return super().compile_extra(func)
+            with quick_flags():
+                return super().compile_extra(func)
         finally:
             if collecting:
                 gc.enable()
+
+
+@contextlib.contextmanager
+def quick_flags() -> Iterator[None]:
+    """Numba compares the options of two functions, some thirty properties each, at every call that it types."""
+    plain_hash, plain_eq = TargetConfig.__hash__, TargetConfig.__eq__
+    hashes: dict[type, int] = {}
+
+    def quick_hash(self):
+        kind = type(self)  # numba's own depends on nothing else: it is that of the options' names
+        if kind not in hashes:
+            hashes[kind] = plain_hash(self)
+        return hashes[kind]
+
+    def quick_eq(self, other):
+        if type(self) is type(other) and self._values == other._values:
+            return True
+        return plain_eq(self, other)
+
+    TargetConfig.__hash__, TargetConfig.__eq__ = quick_hash, quick_eq
+    try:
+        yield
+    finally:
+        TargetConfig.__hash__, TargetConfig.__eq__ = plain_hash, plain_eq
 
 
 def stamp(compiled, text: str) -> None:
