@@ -16,6 +16,7 @@ from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.drive.threads import PAUSE
 from reluflow.drive.twin import Twin, rotation
+from reluflow.engine.field import DORMANT
 from reluflow.engine.layout import (
     COUPLED,
     FLUSH,
@@ -42,8 +43,7 @@ from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
 TINY = -14.0  # log size of an initial neuron below which neurons get followers
-SMALL = 400  # neurons times surfaces: below, a step of all costs less than a stretch, and `windows` is not compiled
-LARGE = 1_000  # the same: above, a run begins with stretches
+LARGE = 1_000  # neurons times surfaces from which on a run begins with stretches; below, they are not compiled
 
 
 class Machine:
@@ -112,9 +112,8 @@ class Machine:
         self.cost = self.big * (self.r * (6 * self.k + 20) + 36 * self.k + 200)  # of tracing one neuron, in operations
         if self.rows == self.m:
             regime = exact.REGIME if regime is None else regime
-            pairs = self.m * self.big
-            self.run.free = regime is None and pairs >= SMALL
-            if regime == "windows" or (regime is None and pairs >= LARGE):
+            self.run.free = regime is None and self.m * self.big >= LARGE
+            if regime == "windows" or self.run.free:
                 self.run.regime = WINDOWS
         self.looked = layout.Stored(
             np.empty(0),
@@ -430,7 +429,10 @@ class Machine:
                     self.run.n_fields -= 1
                 if status != SHORT:
                     return RUNNING if status == SWITCH else status
-                budget = 1
+                if np.any(self.st.dead == DORMANT):
+                    self.run.regime = COUPLED  # no stretch is tried while a neuron rests at w = 0
+                else:
+                    budget = 1
             compile.ready("outputs")
             status = coupled.burst(self.pk, self.st, self.run, self.scratch, budget, self.saved, self.checkpoints)
             if status in (RUNNING, FLUSH):
