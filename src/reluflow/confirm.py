@@ -131,8 +131,8 @@ def confirm(
     """Solves the problem of `sol` again, with rtol / 100 (1e-13 at least) and in the other regime, and compares.
 
     The runs are compared until the end of `sol`, wherever and for whatever reason that was. Training of the first
-    layer alone, and linear networks, have one regime only, and only the tolerance differs. `print(sol)` then shows the
-    result too.
+    layer alone, linear networks, and runs with several outputs from below e^-14 have one regime only, and only the
+    tolerance differs. `print(sol)` then shows the result too.
     """
     if not isinstance(sol, Solution):
         raise TypeError(f"`sol` must be an rf.Solution, got {shown(sol)}: it is what `rf.solve` returns.")

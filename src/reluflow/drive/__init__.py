@@ -28,7 +28,7 @@ def driver_for(
     """What runs `problem` by `method` until the clock reads `end`; `rest` is the share of a residual that counts as
     none, `units` those of a stored flow, `regime` that of an exact flow, "coupled" or "windows" (None: by size)."""
     if problem.outputs > 1:
-        return outputs.driver(problem, method, end, rest, units)
+        return outputs.driver(problem, method, end, rest, units, regime)
     if problem.init.fixed is not None:
         return fixed.driver(problem, method, end if np.isfinite(end) or not isinstance(method, Descent) else NEVER)
     if isinstance(method, Descent):

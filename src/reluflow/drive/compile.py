@@ -11,7 +11,7 @@ import sys
 from multiprocessing import parent_process
 from pathlib import Path
 
-PARTS = ("burst", "rare", "windows", "shares", "descent", "outputs", "outputs_rare")
+PARTS = ("burst", "rare", "windows", "shares", "descent", "outputs", "outputs_rare", "outputs_windows")
 
 _running: dict[str, subprocess.Popen] = {}
 
@@ -54,6 +54,7 @@ def _kernel(part: str):
     from reluflow.engine import coupled, rare, windows
     from reluflow.engine.vector import coupled as outputs
     from reluflow.engine.vector import rare as outputs_rare
+    from reluflow.engine.vector import windows as outputs_windows
 
     return {
         "burst": coupled.burst,
@@ -62,6 +63,7 @@ def _kernel(part: str):
         "shares": windows.trace_blocks,
         "outputs": outputs.burst,
         "outputs_rare": outputs_rare.handle,
+        "outputs_windows": outputs_windows.advance,
     }[part]
 
 
@@ -74,7 +76,7 @@ def compile_here(part: str) -> None:
     from reluflow.engine import rare, windows
 
     small = rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2))
-    if part in ("outputs", "outputs_rare"):
+    if part in ("outputs", "outputs_rare", "outputs_windows"):
         _compile_outputs(part)
         return
     if part == "descent":
@@ -101,17 +103,21 @@ def compile_here(part: str) -> None:
 
 
 def _compile_outputs(part: str) -> None:
-    """One of the two kernels of flows with several outputs."""
+    """One of the kernels of flows with several outputs."""
     import numpy as np
 
     import reluflow as rf
     from reluflow.drive.vector import Machine
     from reluflow.engine.vector import rare
+    from reluflow.engine.windows import Limits
 
     data = rf.Data(np.eye(2), np.eye(2))
     machine = Machine(rf.Problem(data, rf.init.balanced(4, 2, outputs=2)), 1e-6, 1.0)
     if part == "outputs_rare":
         machine._rare(rare.RESTORE)
+        return
+    if part == "outputs_windows":
+        machine._advance(Limits(0, 0))
         return
     machine.mode = None
     machine.run.step = np.finfo(float).tiny

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from reluflow.drive import compile
+from reluflow.drive import compile, stretches
 from reluflow.drive.estimate import announce
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
@@ -312,7 +312,7 @@ class Machine:
         """States at ascending clock values, going on from the present state."""
         self.run.free = 0
         if self.run.regime == layout.WINDOWS:
-            return self._frames_in_windows(wanted)
+            return stretches.frames(self, wanted)
         self.saved = self.saved._replace(wanted=np.ascontiguousarray(wanted))
         self.run.next_frame = self.run.frames_used = 0
         self.run.stride = 2**62
@@ -340,33 +340,6 @@ class Machine:
                 break
         return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
 
-    def _frames_in_windows(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same in stretches, which have no inside to look into: a shorter one, from the start of the stretch, leads
-        to each frame."""
-        self.run.stride = 2**60
-        self.run.next_frame = self.run.frames_used = 0
-        # Steps taken between stretches are not to look for the frames of an earlier call.
-        self.saved = self.saved._replace(wanted=np.empty(0))
-        found: list[tuple[np.ndarray, np.ndarray]] = []
-        while self.run.next_frame < len(wanted):
-            start, waits = self._kept(), self._waits
-            status = self._one_stretch()
-            if status == layout.QUIET:
-                found += self._frames_in_jump(wanted)
-                continue
-            after, waits_after = self._kept(), self._waits
-            over = status not in (layout.RUNNING, layout.FLUSH)
-            while self.run.next_frame < len(wanted) and (over or wanted[self.run.next_frame] < after[0]):
-                if wanted[self.run.next_frame] < after[0]:
-                    found.append(self._clipped(start, waits, wanted[self.run.next_frame]))
-                else:
-                    found.append((after[2][None].copy(), after[3][None].astype(np.int8)))
-                self.run.next_frame += 1
-            # Always, so that what follows does not depend on which frames were wanted.
-            self.restore(*after)
-            self._waits = waits_after
-        return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
-
     @property
     def _resume(self) -> float:
         """The length of the next step, with the regime as its sign: negative for stretches."""
@@ -375,34 +348,6 @@ class Machine:
     def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:
         """The present state as `restore` takes it."""
         return self.run.clock, self._resume, self.st.y.copy(), self.st.code.reshape(-1).copy()
-
-    @property
-    def _waits(self) -> tuple[int, int]:
-        """Steps before a jump, and before an implicit step, is tried again: not part of a checkpoint."""
-        return int(self.run.wait), int(self.run.patience)
-
-    @_waits.setter
-    def _waits(self, waits: tuple[int, int]) -> None:
-        self.run.wait, self.run.patience = waits
-
-    def _one_stretch(self) -> int:
-        """One stretch, or step, from here; a status of `layout`."""
-        status = layout.PAUSED
-        while status == layout.PAUSED:
-            status = self.burst(1)
-        self.run.log_used = self.run.checkpoints_used = 0
-        return status
-
-    def _clipped(self, start: tuple, waits: tuple[int, int], clock: float) -> tuple[np.ndarray, np.ndarray]:
-        """The state at `clock`, inside the stretch from `start`."""
-        self.restore(*start)
-        self._waits = waits
-        end, self.run.end = self.run.end, clock
-        status = layout.RUNNING
-        while status in (layout.RUNNING, layout.FLUSH):
-            status = self._one_stretch()
-        self.run.end = end
-        return self.st.y[None].copy(), self.st.code.reshape(1, -1).astype(np.int8)
 
     def _frames_in_jump(self, wanted: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """The wanted frames inside the jump that starts now, and the jump itself."""

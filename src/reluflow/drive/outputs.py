@@ -14,7 +14,14 @@ from reluflow.methods import Descent, Method, SteppedFlow
 from reluflow.problem import Problem
 
 
-def driver(problem: Problem, method: Method, end: float, rest: float | None, units: Units | None) -> Driver:
+def driver(
+    problem: Problem,
+    method: Method,
+    end: float,
+    rest: float | None,
+    units: Units | None,
+    regime: str | None = None,
+) -> Driver:
     """What runs `problem`, which has at least two outputs, by `method`; the arguments are those of `driver_for`."""
     if isinstance(method, Descent):
         return DescentDriver(problem, method, int(end) if np.isfinite(end) else NEVER)
@@ -22,4 +29,4 @@ def driver(problem: Problem, method: Method, end: float, rest: float | None, uni
         return SteppedDriver(problem, method.rtol, end)
     if rest is None:
         rest = 1e-14 if np.isfinite(end) else 1e-2 * method.rtol
-    return FlowDriver(problem, method.rtol, end, rest=rest, units=units)
+    return FlowDriver(problem, method.rtol, end, rest=rest, units=units, regime=regime)

@@ -1,33 +1,57 @@
 """Gradient flow with k outputs: the driver that runs the kernels in bursts and keeps what they return.
 
 A run is a list of checkpoints from which any moment is replayed, as in `drive.exact`. Phases in which the outputs stand
-still are jumped over by the closed forms of `drive.frozen`.
+still are jumped over by the closed forms of `drive.frozen`. Neurons with followers advance by steps of all together,
+others by these or by stretches, as with one output.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from reluflow.drive import compile
+from reluflow.drive import compile, exact, stretches
 from reluflow.drive.exact import ACTIVE, DRIFT, PASSIVE, STATUS, WAYPOINTS, progress_of, refuse_too_many, stored_flow
 from reluflow.drive.frozen import Frozen
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
+from reluflow.drive.threads import PAUSE
 from reluflow.drive.twin import Twin, rotation
-from reluflow.engine.layout import FLUSH, ORIGIN, QUIET, RUN, RUNNING, Checkpoints, Frames, record
+from reluflow.engine.field import DORMANT
+from reluflow.engine.layout import (
+    COUPLED,
+    FLUSH,
+    ORIGIN,
+    PAUSED,
+    QUIET,
+    RUN,
+    RUNNING,
+    SWITCH,
+    WINDOWS,
+    Checkpoints,
+    Frames,
+    record,
+)
 from reluflow.engine.pack import Units, units_of
-from reluflow.engine.vector import coupled, layout, rare
+from reluflow.engine.vector import coupled, layout, rare, windows
 from reluflow.engine.vector.field import SQUARE
 from reluflow.engine.vector.pack import pack
+from reluflow.engine.vector.tracer import Window
+from reluflow.engine.windows import BLOCK, SHORT
+from reluflow.engine.windows import Limits as Stretches
 from reluflow.methods import Limits, Save
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
 TINY = -14.0  # log size of an initial neuron below which neurons get followers
+LARGE = 1_000  # neurons times surfaces from which on a run begins with stretches; below, they are not compiled
 
 
 class Machine:
-    """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills."""
+    """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills.
+
+    `regime` is "coupled" or "windows" where the rate of events is not to decide; it is not stored with a run. Neurons
+    with followers have the coupled one only.
+    """
 
     def __init__(
         self,
@@ -37,6 +61,7 @@ class Machine:
         rest: float = 0.0,
         units: Units | None = None,
         turned: bool = False,
+        regime: str | None = None,
     ):
         refuse_too_many(problem.data.n)
         if problem.train != "both" or problem.decay > 0.0:
@@ -49,7 +74,8 @@ class Machine:
         self.pk, self.coords, self.start = pack(problem, self.units)
         if turned:
             turn = rotation(self.pk.e)
-            self.pk = self.pk._replace(e=np.ascontiguousarray(self.pk.e @ turn))
+            e = np.ascontiguousarray(self.pk.e @ turn)
+            self.pk = self.pk._replace(e=e, et=np.ascontiguousarray(e.T))
             self.start = self.start._replace(q=self.start.q @ turn)
         self.twin: Twin | None = None
         self.m, self.r = self.start.q.shape
@@ -82,6 +108,13 @@ class Machine:
         work = layout.new_work(self.rows, self.r, self.big, self.n, self.k)
         self.scratch = layout.new_scratch(work, self.size)
         self.mode: int | None = rare.START
+        self._window: Window | None = None
+        self.cost = self.big * (self.r * (6 * self.k + 20) + 36 * self.k + 200)  # of tracing one neuron, in operations
+        if self.rows == self.m:
+            regime = exact.REGIME if regime is None else regime
+            self.run.free = regime is None and self.m * self.big >= LARGE
+            if regime == "windows" or self.run.free:
+                self.run.regime = WINDOWS
         self.looked = layout.Stored(
             np.empty(0),
             np.empty((0, 0)),
@@ -99,11 +132,20 @@ class Machine:
     def work(self) -> layout.Work:
         return self.scratch.work
 
+    @property
+    def window(self) -> Window:
+        if self._window is None:
+            self._window = windows.window(self.pk, self.m, self.size)
+        return self._window
+
     # A run ----------------------------------------------------------------------------------------------------------
 
     def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
         """The state at t = 0, bits resolved, is the first checkpoint."""
-        compile.beside("outputs")
+        if self.run.regime == WINDOWS:
+            compile.beside("outputs_windows", "outputs")
+        else:
+            compile.beside("outputs")
         status = self.burst(0)
         self._add_now(tape)
         self.twin = Twin(self) if self.rows > self.m else None
@@ -129,6 +171,8 @@ class Machine:
                 self.run.nearest_neuron, self.run.nearest_surface = found.neuron, -1
 
     def finish(self, tape: Tape, outcome: Outcome) -> None:
+        if self._window is not None:
+            self._advance(Stretches(0, 0))  # a stretch that has begun is left
         if not tape.marks:
             self.burst(0)
             self._add_now(tape)
@@ -151,7 +195,8 @@ class Machine:
     def costs(self) -> Costs:
         run = self.run
         regimes = {
-            "coupled": int(run.n_steps),
+            "coupled": int(run.n_steps - run.n_windows),
+            "windows": int(run.n_windows),
             "jumps": self.jumps,
             "jump_events": int(run.n_jump_events),
             "neglected": self.neglected,
@@ -170,6 +215,8 @@ class Machine:
         return found | {"control/units": np.array([self.units.x0, self.units.y0, self.units.b0])}
 
     def _recorded(self, status: int, tape: Tape) -> Outcome | None:
+        if status == PAUSED:
+            return None
         self._write(tape)
         return self._leap(tape) if status == QUIET else STATUS.get(status)
 
@@ -180,7 +227,9 @@ class Machine:
             clock, y, code = (a[:used].copy() for a in self.checkpoints)
             tape.keep(States(clock[:, 0].copy(), y, code.astype(np.int8)), clock[:, 1].copy(), self._thinned)
         if self.run.log_used:
-            tape.events.append(self.work.log[: self.run.log_used].copy())
+            rows = self.work.log[: self.run.log_used]
+            # Stretches list the events of one neuron after those of another.
+            tape.events.append(rows[np.argsort(rows[:, 0], kind="stable")])
         self.run.checkpoints_used = self.run.log_used = 0
 
     def _add_now(self, tape: Tape, last: bool = False) -> None:
@@ -252,6 +301,8 @@ class Machine:
     def set_time(self, t: float) -> None:
         """Sets the clock to time t, at most to the end."""
         self.run.clock = min(np.log1p(t) if self.tailed else t, self.run.end)
+        # Events of a jump say nothing about those of steps.
+        self.run.since_clock, self.run.since_events, self.run.since_steps = self.run.clock, self.run.n_events, 0
 
     def curvature(self) -> np.ndarray:
         """d^2 L / df_i^2 at the present outputs, (n, k, k)."""
@@ -267,8 +318,11 @@ class Machine:
         """Puts a checkpoint back."""
         self.st.y[:] = y
         self.st.code[: self.m] = code.reshape(self.m, self.big)
-        self.run.clock, self.run.step = clock, resume
+        self.run.clock, self.run.step = clock, abs(resume)
+        self.run.regime = COUPLED if resume > 0.0 else WINDOWS
         self.mode = rare.RESTORE
+        if self._window is not None:
+            self._window.stretch.open = 0
         # What a replay gives must not depend on what was replayed before it.
         self.work.probe[:] = 1.0 / np.sqrt(max(self.n * self.k, 1))
         self.run.wait = self.run.origin = self.run.checked = 0
@@ -308,6 +362,9 @@ class Machine:
 
     def frames(self, wanted: np.ndarray, ahead: int = 4) -> tuple[np.ndarray, np.ndarray]:
         """States at ascending clock values, going on from the present state, at most `ahead` steps past the last."""
+        self.run.free = 0
+        if self.run.regime == WINDOWS:
+            return stretches.frames(self, wanted)
         self.saved = self.saved._replace(wanted=np.ascontiguousarray(wanted))
         self.run.next_frame = self.run.frames_used = 0
         self.run.stride = 2**62
@@ -354,7 +411,8 @@ class Machine:
     def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:
         """The present state as `restore` takes it."""
         code = self.st.code[: self.m].reshape(-1).copy()
-        return float(self.run.clock), float(self.run.step), self.st.y.copy(), code
+        resume = self.run.step if self.run.regime == COUPLED else -self.run.step
+        return float(self.run.clock), float(resume), self.st.y.copy(), code
 
     def _rare(self, mode: int, neuron: int = 0) -> None:
         rare.handle(mode, self.pk, self.st, self.run, self.scratch, neuron, self.looked)
@@ -365,11 +423,27 @@ class Machine:
             self._rare(self.mode)
             self.mode = None
         while True:
+            if self.run.regime == WINDOWS:
+                status = self._advance(Stretches(budget, max(BLOCK, PAUSE // self.cost)))
+                if status in (RUNNING, FLUSH):
+                    self.run.n_fields -= 1
+                if status != SHORT:
+                    return RUNNING if status == SWITCH else status
+                if np.any(self.st.dead == DORMANT):
+                    self.run.regime = COUPLED  # no stretch is tried while a neuron rests at w = 0
+                else:
+                    budget = 1
             compile.ready("outputs")
             status = coupled.burst(self.pk, self.st, self.run, self.scratch, budget, self.saved, self.checkpoints)
             if status in (RUNNING, FLUSH):
                 # The next burst evaluates the field where this one stopped once more: that is not counted.
                 self.run.n_fields -= 1
+            if status == SWITCH:
+                return RUNNING
             if status != ORIGIN:
                 return status
             self._rare(rare.AT_ORIGIN)
+
+    def _advance(self, limits: Stretches) -> int:
+        compile.ready("outputs_windows")
+        return windows.advance(self.pk, self.st, self.run, self.work, self.window, limits, self.checkpoints)

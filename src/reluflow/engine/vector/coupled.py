@@ -6,10 +6,11 @@ The same loop as `engine.coupled`, with the velocity and the forces of k outputs
 import numpy as np
 
 from reluflow.engine._jit import entry, inner
-from reluflow.engine.coupled import GO_ON, STABLE, clear_fresh, finite, keep_sizes, no_room, storm
-from reluflow.engine.field import DORMANT, SLID, copy, copy_rows
+from reluflow.engine.coupled import COUNTED, GO_ON, MANY, STABLE, clear_fresh, finite, keep_sizes, no_room, storm
+from reluflow.engine.field import DORMANT, SLID, copy, copy_rows, fill
 from reluflow.engine.layout import (
     CANCELLED,
+    COUPLED,
     FLUSH,
     NOT_FINITE,
     ORIGIN,
@@ -19,10 +20,14 @@ from reluflow.engine.layout import (
     STALLED,
     STATIONARY,
     STORM,
+    SWITCH,
+    WINDOWS,
+    count_anew,
     row,
     weights,
 )
 from reluflow.engine.locate import along_normal, between, first_crossing, may_release, suspects
+from reluflow.engine.surfaces import out_of_held
 from reluflow.engine.tableau import STAGES
 from reluflow.engine.vector.events import at_event, followers_meet, hush
 from reluflow.engine.vector.explicit import add_follower, dense, error, rescale, settle, square_norm, stages, stretch
@@ -249,7 +254,7 @@ def write_checkpoint(problem, state, run, checkpoints):
         run.tick = 0
         at = run.checkpoints_used
         checkpoints.clock[at, 0] = run.clock
-        checkpoints.clock[at, 1] = run.step
+        checkpoints.clock[at, 1] = run.step if run.regime == COUPLED else -run.step
         write_row(problem, checkpoints.y, checkpoints.code, at, state.y, state.code)
         run.checkpoints_used += 1
 
@@ -312,9 +317,10 @@ def propose(problem, state, run, scratch):
     copy_rows(scratch.u0, work.u)
     rate = stiffness(problem, state, clock_shift(problem, step.clock), work)
     clock = step.clock
-    h = min(run.step, run.end - clock)
-    if rate > 0.0:
-        h = min(h, STABLE / rate)
+    step.longest = STABLE / rate if rate > 0.0 else np.inf
+    h = min(run.step, run.end - clock, step.longest)
+    if not h < np.inf:
+        h = 1.0  # a stretch of `windows` that came to nothing, in a run without end: no step is known yet
     while True:
         run.taken += 1
         run.n_fields += STAGES - 1
@@ -455,6 +461,73 @@ def stop_at_event(problem, state, run, scratch):
     return status
 
 
+# The regime -----------------------------------------------------------------------------------------------------------
+
+
+@inner
+def fastest_rate(problem, state, work, j):
+    """The largest rate at which neuron j can turn or grow under the present drive over e^G: the largest singular value
+    of M_j with held normals projected out, by (sum sigma^8)^(1/8), which is at most k^(1/8) times as large.
+
+    Expects work.force and work.rear at the present state.
+    """
+    k = problem.k
+    M, once, twice = work.M, work.MM[0], work.MM[1]
+    for o in range(k):
+        fill(M[o], 0.0)
+        for s in range(state.bits.shape[1]):
+            bit = state.bits[j, s]
+            if (state.code[j, s] & 3) < SLID and (bit != 0.0 or problem.opposite[s] == 1):
+                part = bit * work.force[s, o] + work.rear[s, o]
+                for i in range(M.shape[1]):
+                    M[o, i] += part * problem.e[s, i]
+        out_of_held(state, j, M[o])
+    top = 0.0
+    for a in range(k):
+        top = max(top, square_norm(M[a]))
+    if top == 0.0:
+        return 0.0
+    for a in range(k):
+        for b in range(k):
+            once[a, b] = 0.0
+            for i in range(M.shape[1]):
+                once[a, b] += M[a, i] * M[b, i] / top
+    total = 0.0
+    for a in range(k):
+        for b in range(k):
+            twice[a, b] = 0.0
+            for o in range(k):
+                twice[a, b] += once[a, o] * once[o, b]
+            total += twice[a, b] ** 2
+    return np.sqrt(top) * total**0.125
+
+
+@inner
+def longest_stretch(fastest, rate):
+    """How long a stretch of `windows` may be: by the fastest neuron, and the fastest rate of the residuals."""
+    return min(1.0 / max(1e-300, fastest), 2.0 / max(1e-300, rate))
+
+
+@inner
+def many_events(problem, state, run, scratch):
+    """Whether stretches cost less from here on, and how long the first may be; counts events and steps."""
+    run.since_steps += 1
+    if run.since_steps < COUNTED:
+        return False, 0.0
+    passed, events = run.clock - run.since_clock, run.n_events - run.since_events
+    count_anew(run)
+    if passed <= 0.0:
+        return False, 0.0
+    run.G = velocity(problem, state, state.y, run.clock, scratch.tmp, scratch.work)
+    fastest = 0.0
+    for j in range(state.sign.size):
+        if state.dead[j] == 0:
+            fastest = max(fastest, fastest_rate(problem, state, scratch.work, j))
+    fastest *= np.exp(run.G + clock_shift(problem, run.clock))
+    length = longest_stretch(fastest, STABLE / scratch.step.longest)
+    return events / passed * length > MANY, length
+
+
 @entry
 def burst(problem, state, run, scratch, budget, frames, checkpoints):
     """Up to `budget` steps; returns a status. Everything needed to go on is in `state` and `run`."""
@@ -492,4 +565,11 @@ def burst(problem, state, run, scratch, budget, frames, checkpoints):
                 return status
         else:
             accept(problem, state, run, scratch)
+        switch, length = False, 0.0
+        if run.free == 1 and run.regime == COUPLED:
+            switch, length = many_events(problem, state, run, scratch)
+        if switch:
+            run.regime, run.step = WINDOWS, length
         write_checkpoint(problem, state, run, checkpoints)
+        if switch:
+            return SWITCH

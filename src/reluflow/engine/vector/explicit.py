@@ -40,33 +40,37 @@ def settle(problem, state, y):
 
     Balanced neurons have |q| = |b| = 1: |q|^2 - 1 obeys e' = -2 rho e, which is unstable while they shrink.
     """
-    rows = state.sign.size
-    r, k = problem.e.shape[1], problem.k
-    b_all = heads(y, rows, k)
-    _, log_size = weights(y, rows)
-    for j in range(rows):
+    for j in range(state.sign.size):
         lead = state.lead[j]
-        if lead < 0 or state.dead[lead] != 0:
-            continue
-        q, b = row(y, j, r), row(b_all, j, k)
-        for p in range(state.slid[lead]):
-            z = state.basis[lead, p]
-            dot = 0.0
-            for i in range(r):
-                dot += z[i] * q[i]
-            for i in range(r):
-                q[i] -= dot * z[i]
-        if lead != j:
-            continue
-        bb, qq = square_norm(b), square_norm(q)
-        size, factor = 1.0, np.sqrt(1.0 / qq) if qq > 0.0 else 1.0
-        if state.defect_sign[j] != 0.0:
-            size, log_size[j], factor = on_invariant(
-                np.sqrt(bb), qq, log_size[j], state.defect_sign[j], state.defect_log[j]
-            )
-        if bb > 0.0:
-            stretch(b, size / np.sqrt(bb))
-        stretch(q, factor)
+        if lead >= 0 and state.dead[lead] == 0:
+            settle_row(problem, state, y, j)
+
+
+@inner
+def settle_row(problem, state, y, j):
+    """`settle` for row j, which is in use."""
+    rows, lead = state.sign.size, state.lead[j]
+    r = problem.e.shape[1]
+    q, b = pair(problem, y, rows, j)
+    _, log_size = weights(y, rows)
+    for p in range(state.slid[lead]):
+        z = state.basis[lead, p]
+        dot = 0.0
+        for i in range(r):
+            dot += z[i] * q[i]
+        for i in range(r):
+            q[i] -= dot * z[i]
+    if lead != j:
+        return
+    bb, qq = square_norm(b), square_norm(q)
+    size, factor = 1.0, np.sqrt(1.0 / qq) if qq > 0.0 else 1.0
+    if state.defect_sign[j] != 0.0:
+        size, log_size[j], factor = on_invariant(
+            np.sqrt(bb), qq, log_size[j], state.defect_sign[j], state.defect_log[j]
+        )
+    if bb > 0.0:
+        stretch(b, size / np.sqrt(bb))
+    stretch(q, factor)
 
 
 @inner

@@ -68,6 +68,8 @@ class Work(NamedTuple):
     old: np.ndarray  # (S,) codes before
     way: np.ndarray  # (r,) scratch space
     df: np.ndarray  # (n, k) change of the outputs by followers
+    M: np.ndarray  # (k, r) M_j / e^G of one neuron
+    MM: np.ndarray  # (2, k, k)
     log: np.ndarray  # (rows, 5) events: clock, neuron, surface, kind, whether what follows is unique
 
 
@@ -187,6 +189,8 @@ def new_work(rows: int, r: int, S: int, n: int, k: int) -> Work:
             old=np.zeros(S, np.int64),
             way=np.zeros(r),
             df=np.zeros((n, k)),
+            M=np.zeros((k, r)),
+            MM=np.zeros((2, k, k)),
             log=np.empty((max(1024, 5 * rows * (S + 2)), 5)),
         )
     )

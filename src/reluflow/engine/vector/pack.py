@@ -20,6 +20,7 @@ class Pack(NamedTuple):
     """What does not change during a run; names shared with `engine.pack.Pack` mean the same."""
 
     e: np.ndarray  # (S, r) unit normals of the surfaces
+    et: np.ndarray  # (r, S)
     gram: np.ndarray  # (S, S)
     surf: np.ndarray  # (n,) surface of each datum
     alpha: np.ndarray  # (n,) x_i = alpha_i e_surf
@@ -74,8 +75,10 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
     extra = start.q.shape[1] - reduced.shape[1]
     opposite = np.zeros(len(heads), dtype=np.int64)
     np.maximum.at(opposite, surf, (alpha < 0).astype(np.int64))
+    normals = np.pad(reduced, ((0, 0), (0, extra)))
     packed = Pack(
-        e=np.ascontiguousarray(np.pad(reduced, ((0, 0), (0, extra)))),
+        e=np.ascontiguousarray(normals),
+        et=np.ascontiguousarray(normals.T),
         gram=np.ascontiguousarray(gram),
         surf=surf.astype(np.int64),
         alpha=np.ascontiguousarray(alpha),
