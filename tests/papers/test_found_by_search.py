@@ -133,6 +133,13 @@ def test_a_group_has_grown_at_t2_only_if_neurons_arrive_before():
     assert grown.measured < 0.1 < grown.bound and not late.ok and not report.applies
 
 
+def test_the_poster_says_nothing_of_directions_where_every_neuron_starts_dead():
+    w = [[-1.0, 0.1], [-1.0, -0.1]]
+    problem = balanced([[1.0, 0.0], [1.0, 0.5]], [1.0, 1.0], w, [1, -1], -50.0, loss="exponential", reduction="sum")
+    report = rf.check("min2024.poster", rf.solve(problem, t1=5.0))
+    assert report.claims[0].verdict == "unmeasured" and not report.applies
+
+
 def test_an_equality_of_lemma_15_holds_up_to_roundings_of_its_logarithms():
     x = [[4.548940669963812, -0.026728693693140685], [-0.28897625692967877, 0.0016979684758397064]]
     w = [[2.437679480996303, -0.054163952518103534], [3.3380093199006873, 4.5784688088988155]]

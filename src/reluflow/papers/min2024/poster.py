@@ -75,6 +75,9 @@ def _direction(run, form) -> Claim:
         gap = np.where(run.sign < 0, np.logaddexp(gap, np.log(2.0) + log_abs(np.linalg.norm(across, axis=1))), gap)
     most, where = worst(np.where(size > 0, gap - log_abs(size), np.nan))
     text = "P x_a" if form == "printed" else "sign(v_j) P x_a"
-    error = np.log(2 * run.geo.n * run.geo.x_max / np.min(size[size > 0])) + run.log_f[0]
     at = f"neuron {where[0]}" if where else None
-    return Claim(f"motion of directions at the start against {text}, over |x_a|", most, "<=", error, log=True, at=at)
+    text = f"motion of directions at the start against {text}, over |x_a|"
+    if not where:  # every neuron starts dead
+        return Claim(text, np.nan, "<=", np.nan, log=True)
+    error = np.log(2 * run.geo.n * run.geo.x_max / np.min(size[size > 0])) + run.log_f[0]
+    return Claim(text, most, "<=", error, log=True, at=at)
