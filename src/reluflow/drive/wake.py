@@ -8,6 +8,7 @@ names the datum and is not unique.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,8 @@ class _Pushes:
         self.known: dict[
             tuple[int, float, int, float], float | None
         ] = {}  # neurons that died on one datum are woken together
+        self.signs: dict[tuple[int, float], tuple[list[int], list[int]]] = {}
+        self.clock: list[float] = marks.clock.tolist()
         self.at_marks = self._of(marks)
         size = np.sum(self.weight, axis=0)
         self.clearly = CLEARLY * machine.run.rtol * pk.weight * np.max(np.abs(pk.y)) * size
@@ -82,18 +85,27 @@ class _Pushes:
 
     def turns(self, k: int, s: float, since: float) -> float | None:
         """The clock at which s F_k turns from negative to clearly positive for the first time; None if it does not."""
-        clock, push = self.marks.clock, s * self.at_marks[:, k]
-        later = np.flatnonzero((clock >= since) & (push > self.clearly[k]))
-        if len(later) == 0:
+        clock, (positive, others) = self.clock, self._signs(k, s)
+        dead = bisect_left(clock, since)  # the first checkpoint from its death on
+        later = bisect_left(positive, dead)
+        if later == len(positive):
             return None
-        end = int(later[0])
-        before = np.flatnonzero((clock[:end] >= since) & (push[:end] <= 0.0))
+        end = positive[later]
+        last = bisect_left(others, end) - 1
+        found = last >= 0 and others[last] >= dead
         # Checkpoints are thinned: there may be none between its death and the turn.
-        row = int(before[-1]) if len(before) else max(0, int(np.searchsorted(clock, since, side="right")) - 1)
-        place = k, s, row, max(since, float(clock[row]))
+        row = others[last] if found else max(0, bisect_right(clock, since) - 1)
+        place = k, s, row, max(since, clock[row])
         if place not in self.known:
-            self.known[place] = self._located(place, float(clock[row + 1] if len(before) else clock[end]))
+            self.known[place] = self._located(place, clock[row + 1] if found else clock[end])
         return self.known[place]
+
+    def _signs(self, k: int, s: float) -> tuple[list[int], list[int]]:
+        """The checkpoints at which s F_k is clearly positive, and those at which it is not positive."""
+        if (k, s) not in self.signs:
+            push = s * self.at_marks[:, k]
+            self.signs[k, s] = np.flatnonzero(push > self.clearly[k]).tolist(), np.flatnonzero(push <= 0.0).tolist()
+        return self.signs[k, s]
 
     def _located(self, place: tuple[int, float, int, float], end: float) -> float | None:
         """The zero of s F_k in (begin, end], replayed from a checkpoint; None if it is positive at `begin` already."""
