@@ -1,6 +1,6 @@
 """Compiles kernels before the tests, two processes at a time: `python scripts/compile.py` for all of them, or
 
-    python scripts/compile.py burst rare windows descent outputs outputs_rare outputs_windows      any of these
+    python scripts/compile.py burst rare windows descent outputs outputs_rare ...      any of `PARTS`
 
 "flow" stands for burst and rare, which an ordinary flow needs.
 """

@@ -11,7 +11,8 @@ import sys
 from multiprocessing import parent_process
 from pathlib import Path
 
-PARTS = ("burst", "rare", "windows", "shares", "descent", "outputs", "outputs_rare", "outputs_windows")
+OUTPUTS = ("outputs", "outputs_rare", "outputs_windows", "outputs_implicit")
+PARTS = ("burst", "rare", "windows", "shares", "descent", *OUTPUTS)
 
 _running: dict[str, subprocess.Popen] = {}
 
@@ -53,6 +54,7 @@ def _missing(part: str) -> bool:
 def _kernel(part: str):
     from reluflow.engine import coupled, rare, windows
     from reluflow.engine.vector import coupled as outputs
+    from reluflow.engine.vector import implicit as outputs_implicit
     from reluflow.engine.vector import rare as outputs_rare
     from reluflow.engine.vector import windows as outputs_windows
 
@@ -64,6 +66,7 @@ def _kernel(part: str):
         "outputs": outputs.burst,
         "outputs_rare": outputs_rare.handle,
         "outputs_windows": outputs_windows.advance,
+        "outputs_implicit": outputs_implicit.attempt,
     }[part]
 
 
@@ -76,7 +79,7 @@ def compile_here(part: str) -> None:
     from reluflow.engine import rare, windows
 
     small = rf.Problem(rf.data.two_points(), rf.init.balanced(4, 2))
-    if part in ("outputs", "outputs_rare", "outputs_windows"):
+    if part in OUTPUTS:
         _compile_outputs(part)
         return
     if part == "descent":
@@ -118,6 +121,9 @@ def _compile_outputs(part: str) -> None:
         return
     if part == "outputs_windows":
         machine._advance(Limits(0, 0))
+        return
+    if part == "outputs_implicit":
+        machine._attempt()
         return
     machine.mode = None
     machine.run.step = np.finfo(float).tiny

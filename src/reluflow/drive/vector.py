@@ -16,7 +16,9 @@ from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.drive.threads import PAUSE
 from reluflow.drive.twin import Twin, rotation
+from reluflow.engine.coupled import GO_ON
 from reluflow.engine.field import DORMANT
+from reluflow.engine.implicit import Stiff, stiff
 from reluflow.engine.layout import (
     COUPLED,
     FLUSH,
@@ -32,7 +34,7 @@ from reluflow.engine.layout import (
     record,
 )
 from reluflow.engine.pack import Units, units_of
-from reluflow.engine.vector import coupled, layout, rare, windows
+from reluflow.engine.vector import coupled, implicit, layout, rare, windows
 from reluflow.engine.vector.field import SQUARE
 from reluflow.engine.vector.pack import pack
 from reluflow.engine.vector.tracer import Window
@@ -43,7 +45,15 @@ from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 
 TINY = -14.0  # log size of an initial neuron below which neurons get followers
+LOUD = 300.0  # sum of e^{2c} |x|, above which what Newton leaves of an implicit step would be seen in the outputs
 LARGE = 1_000  # neurons times surfaces from which on a run begins with stretches; below, they are not compiled
+
+
+def price(unknowns: int, field: int, size: int) -> int:
+    """What an implicit step costs, in explicit ones: about five Newton iterations with the equations of five stages,
+    against twelve fields of so many operations."""
+    stages = 5 * unknowns
+    return int(np.clip((2 * stages**3 // 3 + 60 * stages * size) // max(1, 24 * field), 16, 10_000))
 
 
 class Machine:
@@ -109,7 +119,9 @@ class Machine:
         self.scratch = layout.new_scratch(work, self.size)
         self.mode: int | None = rare.START
         self._window: Window | None = None
+        self._stiff: Stiff | None = None
         self.cost = self.big * (self.r * (6 * self.k + 20) + 36 * self.k + 200)  # of tracing one neuron, in operations
+        self.price = price(self.n * self.k, self.m * self.big * (self.r + self.k), self.size)
         if self.rows == self.m:
             regime = exact.REGIME if regime is None else regime
             self.run.free = regime is None and self.m * self.big >= LARGE
@@ -137,6 +149,12 @@ class Machine:
         if self._window is None:
             self._window = windows.window(self.pk, self.m, self.size)
         return self._window
+
+    @property
+    def stiff(self) -> Stiff:
+        if self._stiff is None:
+            self._stiff = stiff(self.n * self.k, self.size)
+        return self._stiff
 
     # A run ----------------------------------------------------------------------------------------------------------
 
@@ -196,6 +214,7 @@ class Machine:
         run = self.run
         regimes = {
             "coupled": int(run.n_steps - run.n_windows),
+            "stiff": int(run.n_stiff),
             "windows": int(run.n_windows),
             "jumps": self.jumps,
             "jump_events": int(run.n_jump_events),
@@ -325,7 +344,7 @@ class Machine:
             self._window.stretch.open = 0
         # What a replay gives must not depend on what was replayed before it.
         self.work.probe[:] = 1.0 / np.sqrt(max(self.n * self.k, 1))
-        self.run.wait = self.run.origin = self.run.checked = 0
+        self.run.wait = self.run.origin = self.run.checked = self.run.patience = 0
 
     def look(
         self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
@@ -438,11 +457,33 @@ class Machine:
             if status in (RUNNING, FLUSH):
                 # The next burst evaluates the field where this one stopped once more: that is not counted.
                 self.run.n_fields -= 1
+            if status == coupled.STIFF:
+                budget -= int(self.run.taken) + 1
+                status = self._attempt()
+                if status != GO_ON:
+                    return status
+                if budget > 0:
+                    continue
+                return RUNNING
             if status == SWITCH:
                 return RUNNING
             if status != ORIGIN:
                 return status
             self._rare(rare.AT_ORIGIN)
+
+    def _attempt(self) -> int:
+        """One implicit step. Where it is not as much longer than an explicit one as it costs more, and the next would
+        not be either, explicit steps go on for a while."""
+        run, step = self.run, self.scratch.step
+        if self.pk.top * np.sum(self.work.e2c) > LOUD:
+            run.patience = 3 * self.price
+            return GO_ON
+        compile.ready("outputs_implicit")
+        status = implicit.attempt(self.pk, self.st, run, self.scratch, self.stiff, self.saved, self.checkpoints)
+        pays = run.step >= min(self.price * step.longest, 2.0 * step.h)
+        if run.patience > 0 or not pays:
+            run.patience = 3 * self.price
+        return status
 
     def _advance(self, limits: Stretches) -> int:
         compile.ready("outputs_windows")

@@ -1,12 +1,13 @@
 """All neurons together: order-8 steps with bits frozen, every crossing and every release located, then resolved.
 
-The same loop as `engine.coupled`, with the velocity and the forces of k outputs and without implicit steps.
+The same loop as `engine.coupled`, with the velocity and the forces of k outputs; implicit steps are an entry of their
+own (`vector.implicit`), to which a burst returns with STIFF.
 """
 
 import numpy as np
 
 from reluflow.engine._jit import entry, inner
-from reluflow.engine.coupled import COUNTED, GO_ON, MANY, STABLE, clear_fresh, finite, keep_sizes, no_room, storm
+from reluflow.engine.coupled import AHEAD, COUNTED, GO_ON, MANY, STABLE, clear_fresh, finite, keep_sizes, no_room, storm
 from reluflow.engine.field import DORMANT, SLID, copy, copy_rows, fill
 from reluflow.engine.layout import (
     CANCELLED,
@@ -47,6 +48,7 @@ from reluflow.engine.vector.locate import first_release, released_before
 from reluflow.engine.vector.surfaces import margins
 from reluflow.engine.ways import few
 
+STIFF = 13  # a status of its own: the next step is for `implicit.attempt`
 MERGE = -16.0  # log of a follower's size over its neuron's, above which it is added to the neuron
 
 # Reasons to stop ------------------------------------------------------------------------------------------------------
@@ -312,12 +314,17 @@ def decide(problem, state, run, scratch, v):
 
 @inner
 def propose(problem, state, run, scratch):
-    """A step whose error fits and that is stable, to y1; False if there is none."""
+    """A step whose error fits and that is stable, to y1: GO_ON, STALLED if there is none, STIFF if an implicit one may
+    be longer."""
     step, work = scratch.step, scratch.work
     copy_rows(scratch.u0, work.u)
     rate = stiffness(problem, state, clock_shift(problem, step.clock), work)
     clock = step.clock
     step.longest = STABLE / rate if rate > 0.0 else np.inf
+    if run.patience > 0:
+        run.patience -= 1
+    elif problem.stiff == 1 and min(run.step, run.end - clock) > AHEAD * step.longest and not followed(state):
+        return STIFF
     h = min(run.step, run.end - clock, step.longest)
     if not h < np.inf:
         h = 1.0  # a stretch of `windows` that came to nothing, in a run without end: no step is known yet
@@ -331,11 +338,11 @@ def propose(problem, state, run, scratch):
         if err <= 1.0:
             step.grow = min(5.0, max(0.2, 0.9 * max(err, 1e-10) ** -0.125))
             step.h = h
-            return True
+            return GO_ON
         run.n_rejected += 1
         h *= max(0.1, 0.9 * err**-0.125)
         if clock + h == clock or h < 1e-300:
-            return False
+            return STALLED
 
 
 @inner
@@ -550,8 +557,9 @@ def burst(problem, state, run, scratch, budget, frames, checkpoints):
             return status
         if full or run.checkpoints_used == checkpoints.y.shape[0] or run.frames_used == frames.clock.size:
             return FLUSH
-        if not propose(problem, state, run, scratch):
-            return STALLED
+        status = propose(problem, state, run, scratch)
+        if status != GO_ON:
+            return status
         inspect(problem, state, run, scratch)
         event = locate(problem, state, run, scratch)
         if not write_frames(problem, state, run, scratch, frames):

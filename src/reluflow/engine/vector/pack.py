@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.engine import pack as one
+from reluflow.engine.implicit import MOST
 from reluflow.engine.layout import all_apart
 from reluflow.engine.pack import ROUNDING, Coordinates, Units
 from reluflow.engine.vector.field import SOFTMAX, SQUARE
@@ -37,6 +38,7 @@ class Pack(NamedTuple):
     decay: float  # 0
     first: int  # 0
     late: int  # 1 when the clock is log(1 + t)
+    stiff: int  # 1 when implicit steps may be taken
 
 
 class Start(NamedTuple):
@@ -95,6 +97,7 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
         decay=0.0,
         first=0,
         late=int(problem.endless),
+        stiff=int(len(kept) * problem.outputs <= MOST),
     )
     return all_apart(packed), Coordinates(basis, perp, kept, problem.data.n), start
 
