@@ -61,12 +61,12 @@ def bits_are_those_of_the_signs():
 
     def checked(self, tape):
         used = int(self.run.checkpoints_used)
-        if used and self.pk.slope < 1.0:
+        if used and self.packed.slope < 1.0:
             few = max(1, 2_000_000 // (self.m * self.big))
             y, code = self.checkpoints.y[:used][-few:], self.checkpoints.code[:used][-few:]
             q = y[:, : self.m * self.r].reshape(-1, self.m, self.r)
             top = np.max(np.abs(q), axis=2, keepdims=True)
-            u = (q / np.where(top > 0.0, top, 1.0)) @ self.pk.e.T
+            u = (q / np.where(top > 0.0, top, 1.0)) @ self.packed.e.T
             kind = code.reshape(u.shape) & 3
             off = np.where(kind >= SLID, np.abs(u), np.where(kind == ON, -u, u))
             assert np.max(off) <= 10.0 * self.run.rtol + 1e-11, f"a bit is wrong by {np.max(off):.3g} of |w|"

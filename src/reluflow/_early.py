@@ -131,12 +131,12 @@ class Frozen:
     @property
     def q(self) -> np.ndarray:
         m = self.machine
-        return m.st.y[: m.m * m.r].reshape(m.m, m.r)
+        return m.state.y[: m.m * m.r].reshape(m.m, m.r)
 
     @property
     def c(self) -> np.ndarray:
         m = self.machine
-        return m.st.y[m.m * (m.r + 1) : m.m * (m.r + 2)]
+        return m.state.y[m.m * (m.r + 1) : m.m * (m.r + 2)]
 
     def pulls(self) -> np.ndarray:
         """D_j of the current bits. Sizes are reset to the initial ones, where outputs are 0."""
@@ -156,12 +156,12 @@ def early_phase(problem: Problem) -> Early:
         )
     sign = np.sign(m.start.b)
     initial = q_bits(m)
-    force = float(np.sum(np.abs(m.pk.alpha * m.work.g)) * np.exp(m.span.G)) or 1.0
+    force = float(np.sum(np.abs(m.packed.alpha * m.work.g)) * np.exp(m.span.G)) or 1.0
     last, t = np.zeros(m.m), 0.0
     D, size, moving = frozen.pulls(), np.zeros(m.m), np.zeros(m.m, bool)
     for k in range(50):
         size = np.linalg.norm(D, axis=1)
-        moving = (m.st.dead == 0) & (size > 1e-13 * force)
+        moving = (m.state.dead == 0) & (size > 1e-13 * force)
         if np.all(size[moving] * (t - last[moving]) > SETTLED):
             break
         t = 2.0 * SETTLED / force * 4.0**k
@@ -174,8 +174,8 @@ def early_phase(problem: Problem) -> Early:
     grows = moving & (along > 0)
     q = np.where(grows[:, None], sign[:, None] * D / np.where(size > 0, size, 1.0)[:, None], frozen.q)
     clock = np.array([m.run.clock])
-    code = m.st.code.reshape(1, -1).copy()
-    _, _, bits = m.look(clock, m.st.y[None].copy(), code, bits=True)
+    code = m.state.code.reshape(1, -1).copy()
+    _, _, bits = m.look(clock, m.state.y[None].copy(), code, bits=True)
     rate = np.where(grows, size, np.where(moving, -size, 0.0))
     # Amplitudes: computed again, only up to the last event, to avoid cancellation against rate * t.
     again = Frozen(problem)
@@ -186,9 +186,9 @@ def early_phase(problem: Problem) -> Early:
         cosine = np.where(grows, np.sum(again.q * q, axis=1), 1.0)
         log_amplitude = again.c - m.units.log_size - START + np.log1p(cosine) - np.log(2.0) - rate * end
     rows = np.concatenate(frozen.rows)
-    events = Events.from_surfaces(rows, clock_for(problem, None).times, m.pk, m.coords.kept)
+    events = Events.from_surfaces(rows, clock_for(problem, None).times, m.packed, m.coords.kept)
     sliding = np.zeros((m.m, m.coords.n), bool)
-    sliding[:, m.coords.kept] = (code.reshape(m.m, m.big) & 3 == SLID)[:, m.pk.surf]
+    sliding[:, m.coords.kept] = (code.reshape(m.m, m.big) & 3 == SLID)[:, m.packed.surf]
     return Early(
         sign=sign,
         events=events,
@@ -205,13 +205,13 @@ def early_phase(problem: Problem) -> Early:
 
 def q_bits(m: Machine) -> np.ndarray:
     """Bits at t = 0 from the signs of <w_j, x_i>, (width, n)."""
-    u = m.start.q @ m.pk.e.T
-    return bits_of_data(m, np.where(u > 4.5e-16, 1.0, m.pk.slope))
+    u = m.start.q @ m.packed.e.T
+    return bits_of_data(m, np.where(u > 4.5e-16, 1.0, m.packed.slope))
 
 
 def bits_of_data(m: Machine, bits: np.ndarray) -> np.ndarray:
     """Bits of surfaces (width, S) as bits of data (width, n)."""
-    of_row = bits[:, m.pk.surf]
-    full = np.full((m.m, m.coords.n), m.pk.slope)
-    full[:, m.coords.kept] = np.where(m.pk.alpha < 0, 1.0 + m.pk.slope - of_row, of_row)
+    of_row = bits[:, m.packed.surf]
+    full = np.full((m.m, m.coords.n), m.packed.slope)
+    full[:, m.coords.kept] = np.where(m.packed.alpha < 0, 1.0 + m.packed.slope - of_row, of_row)
     return full

@@ -87,14 +87,14 @@ class Replay:
         """Where a datum is slid on, (rows, m, n)."""
         coords, (m, big) = self._driver.coords, self.surfaces
         full = np.zeros((len(code), m, coords.n), bool)
-        full[:, :, coords.kept] = (code.reshape(len(code), m, big) & 3 == SLID)[:, :, self._driver.pk.surf]
+        full[:, :, coords.kept] = (code.reshape(len(code), m, big) & 3 == SLID)[:, :, self._driver.packed.surf]
         return full
 
     def signs(self) -> np.ndarray:
         """Bits at t = 0 by the signs of <w_j, x_i>, off on a surface, (m, n)."""
-        q, pk = self._driver.start.q, self._driver.pk
+        q, packed = self._driver.start.q, self._driver.packed
         q = q / np.maximum(np.linalg.norm(q, axis=1, keepdims=True), 1e-300)
-        return self._of_data(np.where(q @ pk.e.T > 4.5e-16, 1.0, pk.slope)[None])[0]
+        return self._of_data(np.where(q @ packed.e.T > 4.5e-16, 1.0, packed.slope)[None])[0]
 
     def stored(self) -> dict[str, np.ndarray]:
         """What a file needs beside the states."""
@@ -102,10 +102,10 @@ class Replay:
 
     def _of_data(self, bits: np.ndarray) -> np.ndarray:
         """Bits of surfaces as bits of data; a row on the far side of a shared hyperplane has the other."""
-        pk, coords = self._driver.pk, self._driver.coords
-        full = np.full((*bits.shape[:-1], coords.n), pk.slope)
-        of_row = bits[..., pk.surf]
-        full[..., coords.kept] = np.where(pk.alpha < 0, 1.0 + pk.slope - of_row, of_row)
+        packed, coords = self._driver.packed, self._driver.coords
+        full = np.full((*bits.shape[:-1], coords.n), packed.slope)
+        of_row = bits[..., packed.surf]
+        full[..., coords.kept] = np.where(packed.alpha < 0, 1.0 + packed.slope - of_row, of_row)
         return full
 
 

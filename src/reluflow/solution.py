@@ -503,7 +503,7 @@ def _place(costs: Costs, clock: Clock, driver: Driver) -> tuple[float, int, int]
     if costs.place is None:
         return None
     at, neuron, surface = costs.place
-    data = np.flatnonzero(driver.pk.surf == surface)
+    data = np.flatnonzero(driver.packed.surf == surface)
     return float(clock.times(at)[1]), neuron, int(driver.coords.kept[data[0]]) if len(data) else -1
 
 
@@ -521,7 +521,7 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
     driver, tape, outcome, seconds, costs = run
     clock = clock_for(problem, method)
     checkpoints, resume = tape.checkpoints()
-    events = Events.from_surfaces(tape.all_events(), clock.times, driver.pk, driver.coords.kept)
+    events = Events.from_surfaces(tape.all_events(), clock.times, driver.packed, driver.coords.kept)
     replay = Replay(driver, clock, checkpoints, resume)
     seen = len(events) if costs.seen is None else costs.seen
     with np.errstate(over="ignore"):  # the loss of a run that overflowed

@@ -98,7 +98,7 @@ def compile_here(part: str) -> None:
         machine._advance(windows.Limits(0, 0))
     elif part == "shares":
         kept = threads.room(0, machine.big)
-        windows.trace_blocks(machine.pk, machine.st, machine.run, machine.work, machine.window, 0, 0, kept)
+        windows.trace_blocks(machine.packed, machine.state, machine.run, machine.work, machine.window, 0, 0, kept)
     elif part == "burst":
         machine.burst(0)
     else:

@@ -98,7 +98,7 @@ class Machine:
         self.big, self.m = self.n, problem.init.width
         self.size = self.m * (self.r + 2) + 1
         self.coords = Plain(self.n, self.r)
-        self.pk = Rows(
+        self.packed = Rows(
             e=x,
             surf=np.arange(self.n),
             alpha=np.ones(self.n),
@@ -118,20 +118,20 @@ class Machine:
         products = bool(self.m * batch * self.r > BLAS_ABOVE)
         self.task = kd.Task(
             x=x.astype(real),
-            y=self.pk.y,
+            y=self.packed.y,
             live=np.any(x != 0, axis=1).astype(np.int64),
-            loss=self.pk.loss,
-            slope=self.pk.slope,
+            loss=self.packed.loss,
+            slope=self.packed.slope,
             at_zero=self.at_zero,
             mean=int(problem.reduction == "mean"),
-            first=self.pk.first,
+            first=self.packed.first,
             step=method.step,
             batch=batch,
             products=products,
             reach=float(np.max(np.linalg.norm(x, axis=1))),
             decay=problem.decay,
         )
-        self.st = kd.Moving(
+        self.state = kd.Moving(
             q=np.ascontiguousarray(self.start.q.T, dtype=real),
             b=self.start.b.copy(),
             c0=self.start.c.copy(),
@@ -189,9 +189,9 @@ class Machine:
         """About `budget` iterations or evaluations; returns a status of `engine.descent`."""
         if self.forward:
             return fast_forward.forward(
-                self.task, self.st, self.run, budget, self.work, self.room, self.leap, self.jump
+                self.task, self.state, self.run, budget, self.work, self.room, self.leap, self.jump
             )
-        while (status := self.kernel(self.task, self.st, self.run, budget, self.work, self.room)) == kd.DRAW:
+        while (status := self.kernel(self.task, self.state, self.run, budget, self.work, self.room)) == kd.DRAW:
             self.draw()
         return status
 
@@ -297,14 +297,14 @@ class Machine:
             self.room = room._replace(y=np.empty_like(room.y), code=np.empty_like(room.code))
         if not self.full:
             mask = self.literal(y[:, : m * r].reshape(used, m, r) @ np.asarray(self.task.x, float).T)
-            found = np.where(mask == 1.0, ON, np.where(mask == self.pk.slope, OFF, PINNED))
+            found = np.where(mask == 1.0, ON, np.where(mask == self.packed.slope, OFF, PINNED))
             code = found.astype(np.int8).reshape(used, m * self.n)
         at, why, way_on = room.at[:used].T
         return at.copy(), way_on.astype(float), y, code, why.copy()
 
     def literal(self, u: np.ndarray) -> np.ndarray:
         """s'(u)."""
-        return np.where(u > 0, 1.0, np.where(u < 0, self.pk.slope, self.at_zero))
+        return np.where(u > 0, 1.0, np.where(u < 0, self.packed.slope, self.at_zero))
 
     # Any moment -----------------------------------------------------------------------------------------------------
 
@@ -316,20 +316,20 @@ class Machine:
         self.waiting = (clock, resume, y, code)
 
     def _put_back(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
-        m, r, st = self.m, self.r, self.st
-        st.q[:] = y[: m * r].reshape(m, r).T
-        st.b[:] = y[m * r : m * r + m]
-        st.exponent[:] = np.rint((y[m * r + m : m * r + 2 * m] - st.c0) / kd.LOG2)
-        st.sign[:] = np.sign(st.b)
+        m, r, state = self.m, self.r, self.state
+        state.q[:] = y[: m * r].reshape(m, r).T
+        state.b[:] = y[m * r : m * r + m]
+        state.exponent[:] = np.rint((y[m * r + m : m * r + 2 * m] - state.c0) / kd.LOG2)
+        state.sign[:] = np.sign(state.b)
         self._put_back_rest(clock, resume, y, code)
 
     def _put_back_rest(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
         """What does not depend on the number of outputs."""
-        st = self.st
+        state = self.state
         self.base = clock
-        st.energy[0] = y[-1]
-        st.mask[:] = self.bits(code).reshape(self.m, self.n).T
-        st.dead[:] = kd.DOUBTFUL
+        state.energy[0] = y[-1]
+        state.mask[:] = self.bits(code).reshape(self.m, self.n).T
+        state.dead[:] = kd.DOUBTFUL
         self.run.iteration, self.run.fresh, self.run.mode = int(clock), 1, kd.STEPPING
         self.run.last_event = int(clock) - (int(resume) - 1)
 
@@ -343,7 +343,7 @@ class Machine:
 
     def bits(self, code: np.ndarray) -> np.ndarray:
         """Codes to values of s'."""
-        return np.array([self.pk.slope, 1.0, np.nan, self.at_zero])[code]
+        return np.array([self.packed.slope, 1.0, np.nan, self.at_zero])[code]
 
     def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q (..., m, r), b (..., m) and c (..., m) of states."""
@@ -365,10 +365,10 @@ class Machine:
             part = y[lo : lo + block]
             b, c = part[:, m * r : m * r + m], part[:, m * r + m : m * r + 2 * m]
             u = part[:, : m * r].reshape(-1, m, r) @ x.T
-            u = np.maximum(u, self.pk.slope * u) if self.pk.slope < 1.0 else u
+            u = np.maximum(u, self.packed.slope * u) if self.packed.slope < 1.0 else u
             f[lo : lo + block] = np.einsum("km,kmn->kn", np.exp(2.0 * c) * b, u)
         out = self.bits(np.asarray(code).reshape(rows, m, self.n)) if bits else np.empty((0, m, self.n))
-        return f, self.loss.log_total(self.pk.y, f, self.pk.weight), out
+        return f, self.loss.log_total(self.packed.y, f, self.packed.weight), out
 
     def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States at ascending iterations, going on from the checkpoint put back last."""

@@ -37,24 +37,24 @@ class Machine(descent.Machine):
             y=np.array(problem.targets),
             live=self.task.live,
             classes=int(TABLE[problem.loss].labels == "classes"),
-            slope=self.pk.slope,
+            slope=self.packed.slope,
             at_zero=self.at_zero,
             mean=self.task.mean,
-            first=self.pk.first,
+            first=self.packed.first,
             step=method.step,
             batch=batch,
             products=products,
             decay=problem.decay,
         )
-        self.st = kv.Moving(  # type: ignore[assignment]
-            q=self.st.q,
+        self.state = kv.Moving(  # type: ignore[assignment]
+            q=self.state.q,
             b=np.ascontiguousarray(self.start.b.T),
-            c0=self.st.c0,
-            exponent=self.st.exponent,
-            amp=self.st.amp,
-            mask=self.st.mask,
-            dead=self.st.dead,
-            energy=self.st.energy,
+            c0=self.state.c0,
+            exponent=self.state.exponent,
+            amp=self.state.amp,
+            mask=self.state.mask,
+            dead=self.state.dead,
+            energy=self.state.energy,
         )
         rows = int(np.clip(4e6 / (8 * self.size + m * n), 2, 1024))
         self.room = self.room._replace(
@@ -86,9 +86,9 @@ class Machine(descent.Machine):
 
     def _put_back(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
         q, b, c = self.split(y)
-        st = self.st
-        st.q[:], st.b[:] = q.T, b.T
-        st.exponent[:] = np.rint((c - st.c0) / descent.kd.LOG2)
+        state = self.state
+        state.q[:], state.b[:] = q.T, b.T
+        state.exponent[:] = np.rint((c - state.c0) / descent.kd.LOG2)
         self._put_back_rest(clock, resume, y, code)
 
     def look(
@@ -102,7 +102,7 @@ class Machine(descent.Machine):
         for lo in range(0, rows, block):
             q, b, c = self.split(y[lo : lo + block])
             u = q @ x.T
-            u = np.maximum(u, self.pk.slope * u)
+            u = np.maximum(u, self.packed.slope * u)
             f[lo : lo + block] = np.swapaxes(u, 1, 2) @ (np.exp(2.0 * c)[..., None] * b)
         out = self.bits(np.asarray(code).reshape(rows, m, n)) if bits else np.empty((0, m, n))
         return f, self.problem.log_loss(f), out

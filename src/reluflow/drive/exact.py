@@ -65,17 +65,17 @@ class Machine:
         refuse_too_many(problem.data.n)
         self.units = units_of(problem) if units is None else units
         self.made_of = (problem, rtol, end, rest, self.units)
-        self.pk, self.coords, self.start = pack(problem, self.units)
+        self.packed, self.coords, self.start = pack(problem, self.units)
         self.m, self.r = self.start.q.shape
-        self.big, self.n = self.pk.e.shape[0], self.pk.alpha.size
+        self.big, self.n = self.packed.e.shape[0], self.packed.alpha.size
         self.size = self.m * (self.r + 2) + 1
-        self.st = layout.new_state(self.start, self.big)
+        self.state = layout.new_state(self.start, self.big)
         self.run = layout.record(layout.RUN)
         self.run.end, self.run.rtol, self.run.rest, self.run.nearest = end, rtol, rest, 1.0
         self.run.stride = 1
         self.run.passive = 0.5 * np.log(PASSIVE)
         self.tailed = problem.endless
-        self.top = float(np.max(np.abs(self.pk.alpha), initial=1e-300))
+        self.top = float(np.max(np.abs(self.packed.alpha), initial=1e-300))
         self.c_stop = 0.5 * np.log(ACTIVE)
         self.drifts = False  # whether the last horizon was that of drift
         self.row_bytes = 8 * (self.size + 2) + self.m * self.big
@@ -108,7 +108,7 @@ class Machine:
             pairs = self.m * self.big
             # In a linear network small components of aligned neurons decide what is learnt next. A step at a loose rtol
             # spans so many e-foldings that they are lost in its error; in a stretch each neuron is right to rounding.
-            linear = self.pk.slope == 1.0
+            linear = self.packed.slope == 1.0
             if regime is None and (linear or pairs >= LARGE):
                 regime = "windows"
                 self.run.free = not linear
@@ -131,7 +131,7 @@ class Machine:
     @property
     def window(self) -> Window:
         if self._window is None:
-            self._window = windows.window(self.pk.e, self.m, self.n, self.size)
+            self._window = windows.window(self.packed.e, self.m, self.n, self.size)
         return self._window
 
     # A run ----------------------------------------------------------------------------------------------------------
@@ -232,8 +232,8 @@ class Machine:
         """The present state as one more checkpoint."""
         now = States(
             np.array([self.run.clock]),
-            self.st.y[None].copy(),
-            self.st.code.reshape(1, -1).astype(np.int8),
+            self.state.y[None].copy(),
+            self.state.code.reshape(1, -1).astype(np.int8),
         )
         tape.keep(now, np.array([self._resume]), self._thinned, last)
 
@@ -271,9 +271,9 @@ class Machine:
 
     def restore(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
         """Puts a checkpoint back."""
-        self.st.y[:] = y
-        self.st.code[:] = code.reshape(self.m, self.big)
-        self.st.sign[:] = np.where(layout.parts(y, self.m)[1] >= 0, 1.0, -1.0)
+        self.state.y[:] = y
+        self.state.code[:] = code.reshape(self.m, self.big)
+        self.state.sign[:] = np.where(layout.parts(y, self.m)[1] >= 0, 1.0, -1.0)
         self.run.clock, self.run.step = clock, abs(resume)
         self.run.regime = layout.COUPLED if resume > 0.0 else layout.WINDOWS
         self.mode = rare.RESTORE
@@ -333,8 +333,8 @@ class Machine:
                 left = len(wanted) - int(self.run.next_frame)
                 found.append(
                     (
-                        np.repeat(self.st.y[None], left, 0),
-                        np.repeat(self.st.code.reshape(1, -1), left, 0).astype(np.int8),
+                        np.repeat(self.state.y[None], left, 0),
+                        np.repeat(self.state.code.reshape(1, -1), left, 0).astype(np.int8),
                     )
                 )
                 break
@@ -347,7 +347,7 @@ class Machine:
 
     def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:
         """The present state as `restore` takes it."""
-        return self.run.clock, self._resume, self.st.y.copy(), self.st.code.reshape(-1).copy()
+        return self.run.clock, self._resume, self.state.y.copy(), self.state.code.reshape(-1).copy()
 
     def _frames_in_jump(self, wanted: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """The wanted frames inside the jump that starts now, and the jump itself."""
@@ -360,7 +360,7 @@ class Machine:
             if wanted[k] >= clock_end:
                 break
             self.jump_to(self._time_of(wanted[k]))
-            found.append((self.st.y[None].copy(), self.st.code.reshape(1, -1).astype(np.int8)))
+            found.append((self.state.y[None].copy(), self.state.code.reshape(1, -1).astype(np.int8)))
             self.run.next_frame += 1
         if found and self.run.next_frame < len(wanted):
             # The jump itself is made in one go, as in the run.
@@ -373,8 +373,8 @@ class Machine:
 
     def small(self) -> np.ndarray:
         """e^{2c} of the passive neurons, 0 for the others."""
-        _, _, c, _ = layout.parts(self.st.y, self.m)
-        return np.where((c < self.run.passive) & (self.st.dead == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0)
+        _, _, c, _ = layout.parts(self.state.y, self.m)
+        return np.where((c < self.run.passive) & (self.state.dead == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0)
 
     def time(self) -> float:
         return self._time_of(self.run.clock)
@@ -430,7 +430,7 @@ class Machine:
         return self._rare(rare.JUMP)
 
     def _rare(self, mode: int) -> float:
-        return rare.handle(mode, self.pk, self.st, self.run, self.scratch, self.span, self.looked)
+        return rare.handle(mode, self.packed, self.state, self.run, self.scratch, self.span, self.looked)
 
     def burst(self, budget: int) -> int:
         """Up to `budget` steps; returns a status of `layout`."""
@@ -448,7 +448,9 @@ class Machine:
                     return status
                 budget = 1
             compile.ready("burst")
-            status = coupled.burst(self.pk, self.st, self.run, self.scratch, budget, self.saved, self.checkpoints)
+            status = coupled.burst(
+                self.packed, self.state, self.run, self.scratch, budget, self.saved, self.checkpoints
+            )
             if status in (layout.RUNNING, layout.FLUSH):
                 # The next burst evaluates the field where this one stopped once more: that is not counted.
                 self.run.n_fields -= 1
@@ -464,12 +466,12 @@ class Machine:
         status = self._advance(windows.Limits(budget, -1))
         if status == layout.PAUSED:
             compile.ready("shares")
-            self.team.trace(self.pk, self.st, self.run, self.work, self.window)
+            self.team.trace(self.packed, self.state, self.run, self.work, self.window)
         return status
 
     def _advance(self, limits: windows.Limits) -> int:
         compile.ready("windows")
-        return windows.advance(self.pk, self.st, self.run, self.work, self.window, limits, self.checkpoints)
+        return windows.advance(self.packed, self.state, self.run, self.work, self.window, limits, self.checkpoints)
 
 
 STATUS = {

@@ -56,10 +56,10 @@ class FixedDescent(descent.Machine):
         self.of_neuron = np.nonzero(self.fixed)[1]
 
     def burst(self, budget: int) -> int:
-        st, status = self.st, kd.RUNNING
+        state, status = self.state, kd.RUNNING
         for _ in range(budget):
             status = super().burst(1)
-            st.q[self.fixed] = np.ldexp(self.kept, -st.exponent[self.of_neuron])
+            state.q[self.fixed] = np.ldexp(self.kept, -state.exponent[self.of_neuron])
             if status != kd.RUNNING:
                 break
         return status
@@ -88,7 +88,7 @@ class FixedStepped(stepped.Machine):
         who = self.masked
         q, b, c = q[who], b[who], c[who]
         fac = self._clock_rate(clock, y)
-        D = self.coef[who] @ self.pk.e
+        D = self.coef[who] @ self.packed.e
         pull = np.where(self.moving[who], D, 0.0)
         h, k = np.sum(D * q, axis=1), np.sum(pull * q, axis=1)
         rate = 0.5 * b * (h + k)
@@ -99,7 +99,7 @@ class FixedStepped(stepped.Machine):
         return end
 
     def _log_drive(self, y: np.ndarray) -> float:
-        return stepped.drive(self.loss, self.pk, self.outputs(y)[0])[1] if self.tailed else 0.0
+        return stepped.drive(self.loss, self.packed, self.outputs(y)[0])[1] if self.tailed else 0.0
 
     def _clock_rate(self, clock: float, y: np.ndarray) -> float:
         return float(np.exp(self._log_drive(y) + clock)) if self.tailed else 1.0

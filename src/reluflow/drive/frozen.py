@@ -283,8 +283,8 @@ class Frozen:
         # Forces below this are rounding.
         forces, rounding = float(np.sum(np.linalg.norm(self.force, axis=1))), float(np.sum(self.noise))
         self.grain = self.fac * max(FORCE * forces, 10.0 * rounding)
-        _, _, c, _ = layout.parts(machine.st.y, machine.rows, machine.k)
-        alive = (machine.st.dead[: machine.m] == 0) | (machine.st.dead[: machine.m] == DORMANT)
+        _, _, c, _ = layout.parts(machine.state.y, machine.rows, machine.k)
+        alive = (machine.state.dead[: machine.m] == 0) | (machine.state.dead[: machine.m] == DORMANT)
         self.small = np.flatnonzero((c[: machine.m] < machine.run.passive) & alive)
         self.large = np.flatnonzero((c[: machine.m] >= machine.run.passive) & alive)
         self.traced: list[Traced] = []
@@ -313,32 +313,32 @@ class Frozen:
     def rows_of(self, j: int) -> Rows:
         """The neuron and its followers."""
         machine = self.machine
-        q, b, c, _ = layout.parts(machine.st.y, machine.rows, machine.k)
+        q, b, c, _ = layout.parts(machine.state.y, machine.rows, machine.k)
         at = np.arange(j, machine.rows, machine.m)
-        at = at[(machine.st.lead[at] == j) & (np.any(q[at] != 0.0, axis=1) | np.any(b[at] != 0.0, axis=1))]
+        at = at[(machine.state.lead[at] == j) & (np.any(q[at] != 0.0, axis=1) | np.any(b[at] != 0.0, axis=1))]
         return Rows(q[at].copy(), b[at].copy(), c[at].copy())
 
     def matrix(self, j: int) -> np.ndarray:
         """M_j without the surfaces that it is held on, (k, r)."""
-        st = self.machine.st
-        coef = self.fac * (st.bits[j][:, None] * self.force + self.rear)
-        coef[(st.code[j] & 3) >= SLID] = 0.0
-        return coef.T @ self.machine.pk.e
+        state = self.machine.state
+        coef = self.fac * (state.bits[j][:, None] * self.force + self.rear)
+        coef[(state.code[j] & 3) >= SLID] = 0.0
+        return coef.T @ self.machine.packed.e
 
     def trace(self, j: int, limit: float) -> Traced:
         """The neuron until `limit` or until it is large; the state of the machine stays as it is."""
-        st, run = self.machine.st, self.machine.run
+        state, run = self.machine.state, self.machine.run
         kept = self._kept(j)
         clock, used, events = float(run.clock), int(run.log_used), int(run.n_events)
         t, rows, segments, large_at = self.t0, self.rows_of(j), [], np.inf
         muted: set[int] = set()
         while True:
-            if st.dead[j] != 0:
-                segments.append(Modes(t, rows, np.zeros(len(rows.log)), st.code[j].copy()))
+            if state.dead[j] != 0:
+                segments.append(Modes(t, rows, np.zeros(len(rows.log)), state.code[j].copy()))
                 break
-            M, held = self.matrix(j), st.basis[j, : st.slid[j]]
+            M, held = self.matrix(j), state.basis[j, : state.slid[j]]
             rows, rate = decomposed(M, held, rows, self.grain)
-            segments.append(Modes(t, rows, rate, st.code[j].copy()))
+            segments.append(Modes(t, rows, rate, state.code[j].copy()))
             grown = t + time_to_size(rows, rate, self.c_stop)
             meeting = self.next_meeting(j, M, segments[-1], min(limit, grown) - t, muted)
             if t + meeting.after >= min(limit, grown) or len(segments) > MOST_EVENTS:
@@ -346,12 +346,12 @@ class Frozen:
                 break
             t += meeting.after
             rows = segments[-1].at(t)
-            before = st.code[j] & 3
+            before = state.code[j] & 3
             gone_through = self._resolve(j, t, meeting, rows)
-            if np.array_equal(before, st.code[j] & 3):
+            if np.array_equal(before, state.code[j] & 3):
                 muted.add(meeting.surface)  # an event that changes nothing is none
             if gone_through:
-                q, b, c, _ = layout.parts(st.y, self.machine.rows, self.machine.k)
+                q, b, c, _ = layout.parts(state.y, self.machine.rows, self.machine.k)
                 rows = Rows(q[j : j + 1].copy(), b[j : j + 1].copy(), c[j : j + 1].copy())
         found = self.machine.work.log[used : run.log_used].copy()
         run.clock, run.log_used, run.n_events = clock, used, events
@@ -361,24 +361,24 @@ class Frozen:
     def next_meeting(self, j: int, M: np.ndarray, modes: Modes, limit: float, muted: set[int]) -> Meeting:
         """The first surface, not among the `muted`, that the neuron meets or is released from within `limit`."""
         rows, rate = modes.rows, modes.rate
-        st, pk = self.machine.st, self.machine.pk
+        state, packed = self.machine.state, self.machine.packed
         best = Meeting(np.inf)
-        kind = st.code[j] & 3
-        u = rows.q @ pk.e.T
+        kind = state.code[j] & 3
+        u = rows.q @ packed.e.T
         u[np.abs(u) < SMALL] = 0.0
         u *= np.where(kind == ON, 1.0, -1.0)
-        if pk.slope < 1.0:
+        if packed.slope < 1.0:
             for s in np.flatnonzero((kind < SLID) & np.any(u < 0.0, axis=0)):
                 if s in muted:
                     continue
                 after = first_below(u[:, s], rows.log, rate, min(limit, best.after))
                 if after < best.after:
                     best = Meeting(after, int(s), surfaces.FALLING if kind[s] == ON else surfaces.RISING)
-        count = int(st.slid[j])
+        count = int(state.slid[j])
         if count == 0 or np.count_nonzero(kind >= SLID) > count:
             return best
-        where = st.where[j, :count]
-        normals = pk.e[where]
+        where = state.where[j, :count]
+        normals = packed.e[where]
         nu = -np.linalg.solve(normals @ normals.T, normals @ M.T)
         need = (nu - self.fac * self.rear[where]) @ rows.b.T
         jump = self.fac * self.force[where] @ rows.b.T
@@ -388,11 +388,11 @@ class Frozen:
             if s in muted:
                 continue
             ways: tuple[tuple[np.ndarray, int], ...] = (
-                (-need[a] + pk.slope * jump[a], surfaces.FORCE_OFF),
+                (-need[a] + packed.slope * jump[a], surfaces.FORCE_OFF),
                 (need[a] - jump[a], surfaces.FORCE_ON),
             )
             if kind[s] != SLID:
-                ways = ((need[a] - pk.slope * jump[a] - LABEL * jump[a], surfaces.RELEASE),)
+                ways = ((need[a] - packed.slope * jump[a] - LABEL * jump[a], surfaces.RELEASE),)
             for coef, mark in ways:
                 after = first_below(coef, rows.log, rate, min(limit, best.after))
                 if after < best.after:
@@ -402,37 +402,44 @@ class Frozen:
     def _resolve(self, j: int, t: float, meeting: Meeting, rows: Rows) -> bool:
         """Decides what neuron j does at its meeting; whether it has gone through w = 0, which leaves one row."""
         machine = self.machine
-        st, work, run = machine.st, machine.work, machine.run
-        q, b, c, _ = layout.parts(st.y, machine.rows, machine.k)
+        state, work, run = machine.state, machine.work, machine.run
+        q, b, c, _ = layout.parts(state.y, machine.rows, machine.k)
         # Rows far apart in size may have nothing to do with this surface: those that do decide.
         s = meeting.surface
-        on = np.abs(rows.q @ machine.pk.e[s]) > SMALL
+        on = np.abs(rows.q @ machine.packed.e[s]) > SMALL
         on |= np.abs(rows.b @ self.force[s]) > SMALL * np.linalg.norm(self.force[s])
         q[j], b[j], c[j] = total(Rows(rows.q[on], rows.b[on], rows.log[on]) if np.any(on) else rows)
         machine.set_time(t)
         work.force[:], work.rear[:], work.noise[:] = self.force, self.rear, self.noise
-        st.code[j, (st.code[j] & 3) < SLID] &= 3
-        line = st.slid[j] == machine.r - 1 and meeting.mark in (surfaces.FALLING, surfaces.RISING)
+        state.code[j, (state.code[j] & 3) < SLID] &= 3
+        line = state.slid[j] == machine.r - 1 and meeting.mark in (surfaces.FALLING, surfaces.RISING)
         if line or run.log_used + 2 * machine.big > len(work.log):
             run.origin = j + 1
             M = self.matrix(j)
             work.way[:] = M.T @ b[j]
             machine._rare(rare.AT_ORIGIN)
             return True
-        work.mark[:] = np.where((st.code[j] & 3) >= SLID, surfaces.HELD, surfaces.ABSENT)
+        work.mark[:] = np.where((state.code[j] & 3) >= SLID, surfaces.HELD, surfaces.ABSENT)
         work.mark[meeting.surface] = meeting.mark
         machine._rare(rare.RESOLVE, j)
         return False
 
     def _kept(self, j: int) -> tuple[np.ndarray, ...]:
-        st = self.machine.st
-        q, b, c, _ = layout.parts(st.y, self.machine.rows, self.machine.k)
-        return tuple(a[j].copy() for a in (q, b, c, st.bits, st.code, st.dead, st.slid, st.basis, st.tri, st.where))
+        state = self.machine.state
+        q, b, c, _ = layout.parts(state.y, self.machine.rows, self.machine.k)
+        return tuple(
+            a[j].copy()
+            for a in (q, b, c, state.bits, state.code, state.dead, state.slid, state.basis, state.tri, state.where)
+        )
 
     def _put_back(self, j: int, kept: tuple[np.ndarray, ...]) -> None:
-        st = self.machine.st
-        q, b, c, _ = layout.parts(st.y, self.machine.rows, self.machine.k)
-        for a, old in zip((q, b, c, st.bits, st.code, st.dead, st.slid, st.basis, st.tri, st.where), kept, strict=True):
+        state = self.machine.state
+        q, b, c, _ = layout.parts(state.y, self.machine.rows, self.machine.k)
+        for a, old in zip(
+            (q, b, c, state.bits, state.code, state.dead, state.slid, state.basis, state.tri, state.where),
+            kept,
+            strict=True,
+        ):
             a[j] = old
 
     # Large neurons --------------------------------------------------------------------------------------------------
@@ -441,8 +448,8 @@ class Frozen:
         """-d^2 L / d theta^2 of the large neurons in units of time, and the derivative of the outputs (n k rows), both
         with held normals projected out."""
         machine = self.machine
-        st, pk, r, k = machine.st, machine.pk, machine.r, machine.k
-        q, b, c, _ = layout.parts(st.y, machine.rows, machine.k)
+        state, packed, r, k = machine.state, machine.packed, machine.r, machine.k
+        q, b, c, _ = layout.parts(state.y, machine.rows, machine.k)
         size = r + k
         J = np.zeros((len(self.large) * size, len(self.large) * size))
         slopes = np.zeros((machine.n, k, len(self.large) * size))
@@ -451,17 +458,17 @@ class Frozen:
             M = self.matrix(int(j))
             w, a = slice(at * size, at * size + r), slice(at * size + r, (at + 1) * size)
             J[w, a], J[a, w] = M.T, M
-            bit = st.bits[j, pk.surf]
-            bit = np.where(pk.alpha < 0, 1.0 + pk.slope - bit, bit)
-            bit[(st.code[j, pk.surf] & 3) >= SLID] = 0.0
-            x = pk.alpha[:, None] * pk.e[pk.surf]
+            bit = state.bits[j, packed.surf]
+            bit = np.where(packed.alpha < 0, 1.0 + packed.slope - bit, bit)
+            bit[(state.code[j, packed.surf] & 3) >= SLID] = 0.0
+            x = packed.alpha[:, None] * packed.e[packed.surf]
             slopes[:, :, w] = np.exp(c[j]) * (bit[:, None] * x)[:, None, :] * b[j][None, :, None]
             slopes[:, range(k), range(a.start, a.stop)] = (np.exp(c[j]) * bit * (x @ q[j]))[:, None]
         bent = machine.curvature() @ slopes
         J -= np.einsum("ion,iom->nm", slopes, bent)
         P = np.diag(out)
         for at, j in enumerate(self.large):
-            z = st.basis[j, : st.slid[j]]
+            z = state.basis[j, : state.slid[j]]
             P[at * size : at * size + r, at * size : at * size + r] -= z.T @ z
         return P @ J @ P, slopes.reshape(-1, len(P)) @ P
 
@@ -507,7 +514,7 @@ class Frozen:
         """Takes out of the large neurons what rounding has put along growing directions: their velocity there is the
         rate times the distance from rest."""
         machine = self.machine
-        q, b, c, _ = layout.parts(machine.st.y, machine.rows, machine.k)
+        q, b, c, _ = layout.parts(machine.state.y, machine.rows, machine.k)
         large, size = self.large, machine.r + machine.k
         scale = np.exp(c[large])[:, None]
         speed = self.fac * np.hstack([machine.work.pull[large], machine.work.lift[large]]) * scale
@@ -523,15 +530,15 @@ class Frozen:
     def write(self, t: float) -> None:
         """The state at time t becomes the machine's."""
         machine = self.machine
-        st, m, k = machine.st, machine.m, machine.k
-        q, b, c, _ = layout.parts(st.y, machine.rows, k)
+        state, m, k = machine.state, machine.m, machine.k
+        q, b, c, _ = layout.parts(state.y, machine.rows, k)
         q[m:], b[m:], c[m:] = 0.0, 0.0, 0.0
         for traced in self.traced:
             j, modes = traced.neuron, traced.at(t)
             rows = joined(modes.at(t))
             for p in range(min(len(rows.log), machine.places)):
                 q[j + p * m], b[j + p * m], c[j + p * m] = rows.q[p], rows.b[p], rows.log[p]
-            st.code[j] = np.where((modes.code & 3) < SLID, modes.code & 3, modes.code)
+            state.code[j] = np.where((modes.code & 3) < SLID, modes.code & 3, modes.code)
         if self.modes is not None and machine.rows > m:
             self._write_changes(t)
         machine.set_time(t)
@@ -542,7 +549,7 @@ class Frozen:
         machine = self.machine
         assert self.modes is not None
         m, size = machine.m, machine.r + machine.k
-        q, b, c, _ = layout.parts(machine.st.y, machine.rows, machine.k)
+        q, b, c, _ = layout.parts(machine.state.y, machine.rows, machine.k)
         levels = joined(self.modes.at(t))
         for p in range(min(len(levels.log), machine.places - 1)):
             for at, j in enumerate(self.large):

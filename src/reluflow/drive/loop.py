@@ -56,7 +56,7 @@ class Driver(Protocol):
     r: int  # coordinates of a neuron
     n: int  # data that are not zero
     big: int  # surfaces
-    pk: Any  # the problem as kernels read it: e, surf, alpha, y, slope
+    packed: Any  # the problem as kernels read it: e, surf, alpha, y, slope
     coords: Any  # the way back to the data's coordinates: expand, kept, n
     start: Any  # the state at t = 0: q, b, c
     first: int  # how long the first burst is

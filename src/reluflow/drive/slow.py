@@ -120,12 +120,12 @@ class Machine:
         self.made_of = (problem, method, end, units)
         self.problem, self.method, self.end = problem, method, end
         self.units = units_of(problem) if units is None else units
-        self.pk, self.coords, self.start = pack(problem, self.units)
+        self.packed, self.coords, self.start = pack(problem, self.units)
         self.m, self.r = self.start.q.shape
-        self.big, self.n = self.pk.e.shape[0], self.pk.alpha.size
+        self.big, self.n = self.packed.e.shape[0], self.packed.alpha.size
         self.size = self.m * (self.r + 2) + 1
         self.loss, self.both = LOSSES[problem.loss], problem.train == "both"
-        self.x = self.pk.alpha[:, None] * self.pk.e[self.pk.surf]
+        self.x = self.packed.alpha[:, None] * self.packed.e[self.packed.surf]
         self.balanced = self.start.delta_sign == 0.0
         self.row_bytes, self.first = 8 * (self.size + 2) + self.m * self.big, 1
         self.steps = self.rejected = self.fields = self.flows = self.found = self.singular = 0
@@ -133,7 +133,7 @@ class Machine:
         self.clock, self.h = 0.0, 0.01
         self.y, self.kind = np.zeros(self.size), np.zeros((self.m, self.big), np.int64)
         self.fresh = np.zeros((self.m, self.big), bool)
-        self.target, self.force = np.array(self.pk.y), np.zeros(self.n)
+        self.target, self.force = np.array(self.packed.y), np.zeros(self.n)
         self.log: list[tuple[float, int, int, int, float]] = []
 
     def __reduce__(self) -> tuple:
@@ -146,16 +146,16 @@ class Machine:
         """Orthonormal rows spanning the normals that each held neuron is held on."""
         found = {}
         for j in np.flatnonzero(np.any(self.kind == SLID, axis=1)):
-            normals = self.pk.e[self.kind[j] == SLID]
+            normals = self.packed.e[self.kind[j] == SLID]
             _, size, vt = np.linalg.svd(normals, full_matrices=False)
             found[int(j)] = vt[size > 1e-9 * size[0]]
         return found
 
     def bits(self) -> np.ndarray:
         """(m, n) s' of every datum, 0 where the neuron is held."""
-        on = np.where(self.kind == ON, 1.0, self.pk.slope)[:, self.pk.surf]
-        on = np.where(self.pk.alpha > 0, on, 1.0 + self.pk.slope - on)
-        return np.where(self.kind[:, self.pk.surf] == SLID, 0.0, on)
+        on = np.where(self.kind == ON, 1.0, self.packed.slope)[:, self.packed.surf]
+        on = np.where(self.packed.alpha > 0, on, 1.0 + self.packed.slope - on)
+        return np.where(self.kind[:, self.packed.surf] == SLID, 0.0, on)
 
     def outputs(self, y: np.ndarray) -> np.ndarray:
         q, b, c, _ = parts(y, self.m)
@@ -181,9 +181,9 @@ class Machine:
         q, b, c, _ = parts(y, self.m)
         J, theta, f, bits, held = self.linear(y)
         nu, rank = self._multipliers(J, theta, f)
-        jump = np.bincount(self.pk.surf, np.abs(self.pk.alpha) * nu, self.big)
-        below = np.where(self.pk.alpha < 0, (1.0 + self.pk.slope) * self.pk.alpha * nu, 0.0)
-        base = np.bincount(self.pk.surf, below, self.big)
+        jump = np.bincount(self.packed.surf, np.abs(self.packed.alpha) * nu, self.big)
+        below = np.where(self.packed.alpha < 0, (1.0 + self.packed.slope) * self.packed.alpha * nu, 0.0)
+        base = np.bincount(self.packed.surf, below, self.big)
         free = (bits * nu) @ self.x
         pull = free.copy()
         for j, basis in held.items():
@@ -229,21 +229,21 @@ class Machine:
         for j in np.flatnonzero(np.any(self.kind == SLID, axis=1)):
             on = np.flatnonzero(self.kind[j] == SLID)
             s = 1.0 if b[j] >= 0.0 else -1.0
-            need = -np.linalg.lstsq(self.pk.e[on].T, now.free[j], rcond=1e-9)[0] - now.base[on]
+            need = -np.linalg.lstsq(self.packed.e[on].T, now.free[j], rcond=1e-9)[0] - now.base[on]
             scale = float(np.linalg.norm(now.free[j]) + np.sum(np.abs(now.jump[on]) + np.abs(now.base[on]))) + 1e-300
             for k, wanted in zip(on.tolist(), need.tolist()):
                 F = float(now.jump[k])
                 if self._pushed(k) * s < 0.0:
                     # Held by the residual that is not fitted, with its bit at one end: let go by nu alone.
                     continue
-                low, high = -s * wanted - self.pk.slope * abs(F), abs(F) + s * wanted
+                low, high = -s * wanted - self.packed.slope * abs(F), abs(F) + s * wanted
                 margin = min(low, high) if s * F < 0.0 else -max(abs(wanted), abs(F))
                 found.append((margin / scale + 1e-10, int(j), k))
         return found
 
     def _pushed(self, k: int) -> float:
         """The jump of surface k under the residual that is not fitted, 0 if there is none."""
-        return float(np.sum((np.abs(self.pk.alpha) * self.force)[self.pk.surf == k]))
+        return float(np.sum((np.abs(self.packed.alpha) * self.force)[self.packed.surf == k]))
 
     def resolve(self, j: int, k: int, arrival: int, clock: float) -> bool:
         """Decides what neuron j does on surface k, where it is; False where the flow without decay must go on.
@@ -260,14 +260,14 @@ class Machine:
         self.kind[j, k] = SLID
         now = self.motion(self.y)
         others = [i for i in np.flatnonzero(self.kind[j] == SLID) if i != k]
-        e = self.pk.e[k].copy()
+        e = self.packed.e[k].copy()
         D = now.free[j].copy()
         if others:
-            _, size, vt = np.linalg.svd(self.pk.e[others], full_matrices=False)
+            _, size, vt = np.linalg.svd(self.packed.e[others], full_matrices=False)
             basis = vt[size > 1e-9 * size[0]]
             e -= basis.T @ (basis @ e)
-        off = s * (float(D @ e) + (self.pk.slope * now.jump[k] + now.base[k]) * float(e @ e))
-        on = off + s * (1.0 - self.pk.slope) * float(now.jump[k]) * float(e @ e)
+        off = s * (float(D @ e) + (self.packed.slope * now.jump[k] + now.base[k]) * float(e @ e))
+        on = off + s * (1.0 - self.packed.slope) * float(now.jump[k]) * float(e @ e)
         self.kind[j, k] = old
         unique = 1.0
         if pushed < 0.0:
@@ -290,7 +290,7 @@ class Machine:
             return
         words = {ON: EV_RELEASE_ON if old == SLID else EV_ON, SLID: EV_SLIDE}
         self._note(clock, j, k, words.get(new, EV_RELEASE_OFF if old == SLID else EV_OFF), unique)
-        dead = self.pk.slope == 0.0 and np.all(self.kind[j] == OFF) and not np.any(self.pk.opposite)
+        dead = self.packed.slope == 0.0 and np.all(self.kind[j] == OFF) and not np.any(self.packed.opposite)
         if dead:
             self._note(clock, j, -1, EV_DEAD, 1.0)
 
@@ -360,7 +360,7 @@ class Machine:
             self._note(self.clock, j, -1, EV_SIGN, 0.0 if held else 1.0)
             return self.release()
         if not event.held:
-            q[j] -= (q[j] @ self.pk.e[k]) * self.pk.e[k]
+            q[j] -= (q[j] @ self.packed.e[k]) * self.packed.e[k]
             if not self.resolve(j, k, int(self.kind[j, k]), self.clock):
                 return self.fall()
             self.y = self.settle(self.y)
@@ -373,18 +373,18 @@ class Machine:
         now = self.motion(self.y)
         s = 1.0 if parts(self.y, self.m)[1][j] >= 0.0 else -1.0
         on = np.flatnonzero(self.kind[j] == SLID)
-        need = -np.linalg.lstsq(self.pk.e[on].T, now.free[j], rcond=1e-9)[0] - now.base[on]
+        need = -np.linalg.lstsq(self.packed.e[on].T, now.free[j], rcond=1e-9)[0] - now.base[on]
         F, wanted = float(now.jump[k]), float(need[on.tolist().index(k)])
         if s * F >= 0.0:
             return self.resolve(j, k, SLID, self.clock)
-        low, high = -s * wanted - self.pk.slope * abs(F), abs(F) + s * wanted
+        low, high = -s * wanted - self.packed.slope * abs(F), abs(F) + s * wanted
         self._become(j, k, OFF if low < high else ON, self.clock, 1.0)
         return True
 
     def _clear(self) -> None:
         q, _, _, _ = parts(self.y, self.m)
         side = np.where(self.kind == ON, 1.0, -1.0)
-        left = side * (q @ self.pk.e.T) > GRAIN * np.linalg.norm(q, axis=1)[:, None]
+        left = side * (q @ self.packed.e.T) > GRAIN * np.linalg.norm(q, axis=1)[:, None]
         self.fresh &= ~left
 
     def _first(self, inside, t0: float, t1: float) -> Event | None:
@@ -416,14 +416,14 @@ class Machine:
         q = np.array([parts(y, self.m)[0] for y in states])
         b = np.array([parts(y, self.m)[1] for y in states])
         side = np.where(self.kind == ON, 1.0, np.where(self.kind == OFF, -1.0, 0.0))
-        if self.pk.slope == 1.0:
+        if self.packed.slope == 1.0:
             side[:] = 0.0
         sign = np.where(parts(self.y, self.m)[1] >= 0.0, 1.0, -1.0)
         if not self.both:
             sign[:] = 0.0
         sign[self.balanced] = 0.0
         norm = np.linalg.norm(q[0], axis=1)[:, None]
-        u = np.tensordot(TO_BERNSTEIN, side * (q @ self.pk.e.T), 1)
+        u = np.tensordot(TO_BERNSTEIN, side * (q @ self.packed.e.T), 1)
         s = np.tensordot(TO_BERNSTEIN, sign * b, 1)
         level = np.where(self.fresh, -GRAIN * norm, 0.0)
         found = []
@@ -437,7 +437,7 @@ class Machine:
 
             def height(t: float, j: int = j, k: int = k) -> float:
                 q, b, _, _ = parts(np.array(inside(t)), self.m)
-                return float(sign[j] * b[j] if k < 0 else side[j, k] * (q[j] @ self.pk.e[k]))
+                return float(sign[j] * b[j] if k < 0 else side[j, k] * (q[j] @ self.packed.e[k]))
 
             above, below = height(lo), height(hi)
             at = float(brentq(height, lo, hi, xtol=1e-15)) if above > 0.0 > below else lo if above <= 0.0 else hi
@@ -475,8 +475,8 @@ class Machine:
         """The flow without decay from the present state to its next rest."""
         q, _, _, _ = parts(self.y, self.m)
         # A nudge into the cell that was decided on: on a boundary the flow would take the regular side.
-        for j, k in np.argwhere(self.fresh & (np.abs(q @ self.pk.e.T) <= GRAIN)).tolist():
-            q[j] += (1.0 if self.kind[j, k] == ON else -1.0) * 1e-12 * self.pk.e[k]
+        for j, k in np.argwhere(self.fresh & (np.abs(q @ self.packed.e.T) <= GRAIN)).tolist():
+            q[j] += (1.0 if self.kind[j, k] == ON else -1.0) * 1e-12 * self.packed.e[k]
         q, b, c = self.split(self.y)
         from reluflow.init import Params
 
@@ -498,21 +498,21 @@ class Machine:
         if not run.outcome.success:
             return run.outcome
         energy = self.y[-1]
-        self.y = np.array(exact.st.y)
+        self.y = np.array(exact.state.y)
         self.y[-1] = energy
-        kind = exact.st.code & 3
+        kind = exact.state.code & 3
         self.kind = np.where(kind == ON, ON, np.where(kind == OFF, OFF, SLID))
-        self.kind[exact.st.dead == 1] = OFF
+        self.kind[exact.state.dead == 1] = OFF
         self.fresh = np.ones_like(self.fresh)
         return None
 
     def _aim(self) -> None:
         """What is to be kept: labels where they are fitted, the present outputs elsewhere; the residuals left."""
         f = self.outputs(self.y)
-        miss = self.pk.y - f
-        open_ = np.abs(miss) > FITTED * max(float(np.max(np.abs(self.pk.y))), 1e-300)
-        self.target = np.where(open_, f, self.pk.y)
-        self.force = np.where(open_, self.loss.force(self.pk.y, f, self.pk.weight), 0.0)
+        miss = self.packed.y - f
+        open_ = np.abs(miss) > FITTED * max(float(np.max(np.abs(self.packed.y))), 1e-300)
+        self.target = np.where(open_, f, self.packed.y)
+        self.force = np.where(open_, self.loss.force(self.packed.y, f, self.packed.weight), 0.0)
 
     def _set_out(self) -> Outcome | None:
         """Held boundaries at the start are decided by the slow motion."""
@@ -579,7 +579,7 @@ class Machine:
         self.clock, self.h, self.y = float(clock), float(resume), np.array(y)
         self.kind = code.reshape(self.m, self.big).astype(np.int64)
         q, _, _, _ = parts(self.y, self.m)
-        self.fresh = np.abs(q @ self.pk.e.T) <= GRAIN * np.linalg.norm(q, axis=1)[:, None]
+        self.fresh = np.abs(q @ self.packed.e.T) <= GRAIN * np.linalg.norm(q, axis=1)[:, None]
         self._aim()
 
     def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -621,14 +621,16 @@ class Machine:
             f[i] = self.outputs(y[i])
             if bits:
                 now = self.motion(y[i])
-                out[i] = np.where(self.kind == ON, 1.0, self.pk.slope)
+                out[i] = np.where(self.kind == ON, 1.0, self.packed.slope)
                 for j in np.flatnonzero(np.any(self.kind == SLID, axis=1)):
                     on = np.flatnonzero(self.kind[j] == SLID)
-                    need = -np.linalg.lstsq(self.pk.e[on].T, now.free[j], rcond=1e-9)[0] - now.base[on]
+                    need = -np.linalg.lstsq(self.packed.e[on].T, now.free[j], rcond=1e-9)[0] - now.base[on]
                     jump = np.where(now.jump[on] != 0.0, now.jump[on], 1.0)
-                    out[i, j, on] = np.clip(need / jump, self.pk.slope, 1.0)
+                    out[i, j, on] = np.clip(need / jump, self.packed.slope, 1.0)
         self.kind = kept
-        logs = self.loss.log_total(self.pk.y, f, self.pk.weight, self.pk.constant) if len(f) else np.empty(0)
+        logs = (
+            self.loss.log_total(self.packed.y, f, self.packed.weight, self.packed.constant) if len(f) else np.empty(0)
+        )
         if self.units.y0 != 1.0:
             f *= self.units.y0
             logs = logs + 2.0 * np.log(self.units.y0)

@@ -44,7 +44,7 @@ class TailMachine(Machine):
 
     def margins_of(self, y: np.ndarray) -> np.ndarray:
         """y_i f_i of all data."""
-        return self.pk.y * self.outputs(y)
+        return self.packed.y * self.outputs(y)
 
     # The data of margin 1 ---------------------------------------------------------------------------------------------
 
@@ -54,8 +54,8 @@ class TailMachine(Machine):
 
         near = np.flatnonzero(self.margins_of(self.y) <= 1.0 + self.close)
         here = self.linear(self.y)
-        back = np.linalg.lstsq(here.J[near], 2.0 * (self.pk.y - here.f)[near], rcond=SINGULAR)[0]
-        share, _ = nnls((here.J[near] * self.pk.y[near, None]).T, here.theta + back)
+        back = np.linalg.lstsq(here.J[near], 2.0 * (self.packed.y - here.f)[near], rcond=SINGULAR)[0]
+        share, _ = nnls((here.J[near] * self.packed.y[near, None]).T, here.theta + back)
         before, self.active = self.active, np.zeros(self.n, bool)
         self.active[near[share > NONE * np.max(share, initial=0.0)]] = True
         self.entered += int(np.sum(self.active & ~before))
@@ -72,7 +72,7 @@ class TailMachine(Machine):
         def lowest(s: float) -> float:
             y = np.array(inside(s))
             waiting = np.where(self.active, np.inf, self.margins_of(y) - level)
-            pushed = np.where(self.active, self.pk.y * self.motion(y).nu, np.inf)
+            pushed = np.where(self.active, self.packed.y * self.motion(y).nu, np.inf)
             return float(min(np.min(waiting), np.min(pushed)))
 
         if lowest(t) >= 0.0:
@@ -113,7 +113,7 @@ class TailMachine(Machine):
         return self._set_out()
 
     def _aim(self) -> None:
-        self.target, self.force = self.pk.y, np.zeros(self.n)
+        self.target, self.force = self.packed.y, np.zeros(self.n)
         self.choose()
 
     def costs(self) -> Costs:

@@ -65,9 +65,9 @@ class Machine:
 
     def __init__(self, problem: Problem, rtol: float, end: float):
         self.made_of = (problem, rtol, end)
-        self.pk, self.coords, self.start = plain_pack(problem)
+        self.packed, self.coords, self.start = plain_pack(problem)
         self.m, self.r = self.start.q.shape
-        self.big = self.n = self.pk.alpha.size
+        self.big = self.n = self.packed.alpha.size
         self.size = self.m * (self.r + 2) + 1
         self.loss, self.tailed = LOSSES[problem.loss], problem.endless
         y = np.concatenate([self.start.q.ravel(), self.start.b, self.start.c, [0.0]])
@@ -90,32 +90,32 @@ class Machine:
     def outputs(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """f (n,) and which bits are on, (m, n); leaves s(u) in scratch."""
         q, b, c = self.split(y)
-        np.dot(q, self.pk.e.T, out=self.u)
+        np.dot(q, self.packed.e.T, out=self.u)
         on = self.u > 0.0
-        if self.pk.slope == 0.0:
+        if self.packed.slope == 0.0:
             np.maximum(self.u, 0.0, out=self.u)
         else:
-            np.multiply(self.u, np.where(on, 1.0, self.pk.slope), out=self.u)
-        return self.pk.alpha * ((np.exp(2.0 * c) * b) @ self.u), on
+            np.multiply(self.u, np.where(on, 1.0, self.packed.slope), out=self.u)
+        return self.packed.alpha * ((np.exp(2.0 * c) * b) @ self.u), on
 
     def _end(self, clock: float, y: np.ndarray) -> End:
         """The velocity of (q, b, c, energy) with respect to the clock."""
-        pk = self.pk
+        packed = self.packed
         self.fields += 1
         f, on = self.outputs(y)
-        g, G = drive(self.loss, pk, f)
-        push = pk.alpha * g
+        g, G = drive(self.loss, packed, f)
+        push = packed.alpha * g
         np.multiply(on, push, out=self.coef)
-        if pk.slope > 0.0:
-            self.coef += pk.slope * np.where(on, 0.0, push)
-        D = self.coef @ pk.e
+        if packed.slope > 0.0:
+            self.coef += packed.slope * np.where(on, 0.0, push)
+        D = self.coef @ packed.e
         q, b, c = self.split(y)
         fac = np.exp(G + clock) if self.tailed else np.exp(G)
         out = np.zeros(self.size)
         dq, db, dc = self.split(out)
         h = np.sum(D * q, axis=1)
         size = np.sum(D * D, axis=1)
-        if pk.first:
+        if packed.first:
             dq[:] = fac * b[:, None] * D
             spent = np.sum(b * b * size)
         else:
@@ -124,16 +124,16 @@ class Machine:
             db[:], dc[:] = fac * h * (1.0 - b) * (1.0 + b), fac * b * h
             spent = np.sum(np.exp(2.0 * c) * (b * b * size + h * h))
         out[-1] = spent * fac * np.exp(G)
-        if pk.decay > 0.0:
+        if packed.decay > 0.0:
             self._add_decay(y, out)
         return End(out, on, fac * push)
 
     def _add_decay(self, y: np.ndarray, rate: np.ndarray) -> None:
         """What decay adds to the velocity: -decay (w, a), and |p - decay theta|^2 - |p|^2 to the energy."""
-        decay = self.pk.decay
+        decay = self.packed.decay
         q, _, c = self.split(y)
         dq, _, dc = self.split(rate)
-        if self.pk.first:
+        if self.packed.first:
             rate[-1] -= decay * np.sum(q * (2.0 * dq - decay * q))
             dq -= decay * q
         else:
@@ -190,7 +190,7 @@ class Machine:
         neuron, datum = np.nonzero(changed)
         total = np.bincount(neuron, weights=now.push[datum] ** 2, minlength=self.m)
         q, b, _ = self.split(self.y)
-        return KICK * h * (1.0 - self.pk.slope) * np.abs(b) * np.sqrt(total) / self._scale(q)
+        return KICK * h * (1.0 - self.packed.slope) * np.abs(b) * np.sqrt(total) / self._scale(q)
 
     def _sizes(self, v: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Length of the change v of each neuron, in units of the neuron's own scale."""
@@ -199,14 +199,14 @@ class Machine:
 
     def _scale(self, q: np.ndarray) -> np.ndarray | float:
         """1, as |q|^2 + b^2 = 2; for the first layer alone |w_j|, not less than at the start."""
-        return np.maximum(np.linalg.norm(q, axis=1), self.first_size) if self.pk.first else 1.0
+        return np.maximum(np.linalg.norm(q, axis=1), self.first_size) if self.packed.first else 1.0
 
     def _project(self, y: np.ndarray, clock: float) -> np.ndarray:
         """Back on |q|^2 + b^2 = 2 and, for unbalanced rows, on 2 e^{2c} (b^2 - 1) = a^2 - |w|^2, which decays."""
-        if self.pk.first:
+        if self.packed.first:
             return y
         q, b, c = self.split(y)
-        s, log = self.start.delta_sign, self.start.delta_log - 2.0 * self.pk.decay * clock
+        s, log = self.start.delta_sign, self.start.delta_log - 2.0 * self.packed.decay * clock
         defect = (b - 1.0) * (b + 1.0)
         odd = s != 0.0
         by_b = odd & (np.abs(defect) < 0.5)
@@ -282,9 +282,11 @@ class Machine:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Outputs (rows, n), log loss (rows,) and, when asked for, bits (rows, m, n) of stored states."""
         f = np.array([self.outputs(row)[0] for row in y]).reshape(len(y), self.n)
-        logs = np.array([self.loss.log_total(self.pk.y, row, self.pk.weight, self.pk.constant) for row in f])
+        logs = np.array(
+            [self.loss.log_total(self.packed.y, row, self.packed.weight, self.packed.constant) for row in f]
+        )
         shape = (len(y) if bits else 0, self.m, self.big)
-        return f, logs, np.where(code[: shape[0]].reshape(shape) == ON, 1.0, self.pk.slope)
+        return f, logs, np.where(code[: shape[0]].reshape(shape) == ON, 1.0, self.packed.slope)
 
     def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """States at ascending clock values, going on from the present state by the steps of the run.
@@ -341,12 +343,12 @@ def plain_pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
     return packed, Coordinates(basis, perp, kept, problem.data.n), start
 
 
-def drive(loss: Loss, pk: Pack, f: np.ndarray) -> tuple[np.ndarray, float]:
+def drive(loss: Loss, packed: Pack, f: np.ndarray) -> tuple[np.ndarray, float]:
     """-dL/df_i / e^G and G (0 for a loss without a tail)."""
     if not loss.tailed:
-        return loss.force(pk.y, f, pk.weight), 0.0
-    log = loss.log_force(pk.y * f)
+        return loss.force(packed.y, f, packed.weight), 0.0
+    log = loss.log_force(packed.y * f)
     top = float(np.max(log, initial=-np.inf))
     if not np.isfinite(top):
         return np.zeros_like(f), 0.0
-    return pk.y * np.exp(log - top), top + np.log(pk.weight) + loss.log_factor
+    return packed.y * np.exp(log - top), top + np.log(packed.weight) + loss.log_factor

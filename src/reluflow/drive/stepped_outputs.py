@@ -31,7 +31,7 @@ class Machine(stepped.Machine):
         self.problem, self.targets = problem, problem.targets
         self.coords = Plain(self.n, self.r)  # type: ignore[assignment]
         norms = np.linalg.norm(x, axis=1)
-        self.pk = Rows(  # type: ignore[assignment]
+        self.packed = Rows(  # type: ignore[assignment]
             e=x / np.where(norms > 0.0, norms, 1.0)[:, None],
             surf=np.arange(self.n),
             alpha=norms,
@@ -63,24 +63,24 @@ class Machine(stepped.Machine):
     def outputs(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """f (n, k) and which bits are on, (m, n)."""
         q, b, c = self.split(y)
-        u = q @ self.pk.e.T
+        u = q @ self.packed.e.T
         on = u > 0.0
-        z = np.where(on, u, self.pk.slope * u) * self.pk.alpha
+        z = np.where(on, u, self.packed.slope * u) * self.packed.alpha
         return z.T @ (np.exp(2.0 * c)[:, None] * b), on
 
     def _end(self, clock: float, y: np.ndarray) -> End:
         """The velocity of (q, b, c, energy) with respect to the clock."""
-        pk = self.pk
+        packed = self.packed
         self.fields += 1
         q, b, c = self.split(y)
-        u = q @ pk.e.T
+        u = q @ packed.e.T
         on = u > 0.0
-        bits = np.where(on, 1.0, pk.slope)
-        z = bits * u * pk.alpha
+        bits = np.where(on, 1.0, packed.slope)
+        z = bits * u * packed.alpha
         g, G = self._drive(z.T @ (np.exp(2.0 * c)[:, None] * b))
         fac = np.exp(G + clock) if self.tailed else np.exp(G)
-        push = (b @ g.T) * pk.alpha  # <b_j, G_i> |x_i|
-        pull, turn = (bits * push) @ pk.e, z @ g
+        push = (b @ g.T) * packed.alpha  # <b_j, G_i> |x_i|
+        pull, turn = (bits * push) @ packed.e, z @ g
         rate = np.sum(pull * q, axis=1)
         out = np.zeros(self.size)
         dq, db, dc = self.split(out)
@@ -111,7 +111,7 @@ class Machine(stepped.Machine):
     def _kicks(self, now: End, changed: np.ndarray, h: float) -> np.ndarray:
         """KICK h (sum over bits that changed of |<b_j, G_i> x_i|^2)^(1/2), one number a neuron."""
         total = np.sum(np.where(changed, now.push, 0.0) ** 2, axis=1)
-        return stepped.KICK * h * (1.0 - self.pk.slope) * np.sqrt(total)
+        return stepped.KICK * h * (1.0 - self.packed.slope) * np.sqrt(total)
 
     def _sizes(self, v: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Length of the change v of each neuron, in units of the neuron's own scale."""
@@ -133,7 +133,7 @@ class Machine(stepped.Machine):
         """Outputs (rows, n, k), log loss (rows,) and, when asked for, bits (rows, m, n) of stored states."""
         f = np.array([self.outputs(row)[0] for row in y]).reshape(len(y), self.n, self.k)
         shape = (len(y) if bits else 0, self.m, self.big)
-        found = np.where(code[: shape[0]].reshape(shape) == stepped.ON, 1.0, self.pk.slope)
+        found = np.where(code[: shape[0]].reshape(shape) == stepped.ON, 1.0, self.packed.slope)
         return f, self.problem.log_loss(f), found
 
 

@@ -46,9 +46,9 @@ def rotation(e: np.ndarray) -> np.ndarray:
 def parts(machine: Machine, y: np.ndarray) -> np.ndarray:
     """What every neuron contributes to the outputs in a state, (m, n, k)."""
     q, b, c = machine.split(y)
-    pk = machine.pk
-    u = pk.alpha * (q @ pk.e.T)[:, pk.surf]
-    act = np.where(u > 0.0, u, pk.slope * u)
+    packed = machine.packed
+    u = packed.alpha * (q @ packed.e.T)[:, packed.surf]
+    act = np.where(u > 0.0, u, packed.slope * u)
     act[:, :] *= np.exp(2.0 * np.minimum(c + machine.units.log_size, 300.0))[:, None]
     return act[:, :, None] * b[:, None, :]
 
@@ -70,7 +70,7 @@ class Twin:
         if clock < self.machine.run.clock:
             return None  # its last step went farther
         y, _ = self.machine.frames(np.array([clock]), 1)
-        one, two = parts(first, first.st.y), parts(self.machine, y[0])
+        one, two = parts(first, first.state.y), parts(self.machine, y[0])
         f = np.sum(one, 0)
         distance = float(np.max(np.abs(f - np.sum(two, 0)) / np.maximum(1.0, np.abs(f)), initial=0.0))
         if distance <= self.promise:

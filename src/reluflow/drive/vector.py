@@ -81,19 +81,19 @@ class Machine:
             )
         self.units = units_of(problem) if units is None else units
         self.made_of = (problem, rtol, end, rest, self.units, turned)
-        self.pk, self.coords, self.start = pack(problem, self.units)
+        self.packed, self.coords, self.start = pack(problem, self.units)
         if turned:
-            turn = rotation(self.pk.e)
-            e = np.ascontiguousarray(self.pk.e @ turn)
-            self.pk = self.pk._replace(e=e, et=np.ascontiguousarray(e.T))
+            turn = rotation(self.packed.e)
+            e = np.ascontiguousarray(self.packed.e @ turn)
+            self.packed = self.packed._replace(e=e, et=np.ascontiguousarray(e.T))
             self.start = self.start._replace(q=self.start.q @ turn)
         self.twin: Twin | None = None
         self.m, self.r = self.start.q.shape
-        self.k, self.big, self.n = problem.outputs, self.pk.e.shape[0], self.pk.alpha.size
-        self.st = layout.new_state(self.start, self.big, self.k + 2 if np.min(self.start.c) < TINY else 0)
-        self.rows = self.st.sign.size
+        self.k, self.big, self.n = problem.outputs, self.packed.e.shape[0], self.packed.alpha.size
+        self.state = layout.new_state(self.start, self.big, self.k + 2 if np.min(self.start.c) < TINY else 0)
+        self.rows = self.state.sign.size
         self.places = max(1, self.rows // self.m - 1)  # rows of a neuron that a jump fills; the last is for differences
-        self.size = self.st.y.size
+        self.size = self.state.y.size
         self.run = record(RUN)
         self.run.end, self.run.rest, self.run.nearest = end, rest, 1.0
         # From a tiny start a neuron aligns to 1e-7, and what is left across its direction decides what it learns next:
@@ -147,7 +147,7 @@ class Machine:
     @property
     def window(self) -> Window:
         if self._window is None:
-            self._window = windows.window(self.pk, self.m, self.size)
+            self._window = windows.window(self.packed, self.m, self.size)
         return self._window
 
     @property
@@ -291,7 +291,7 @@ class Machine:
             self.run.nearest_neuron, self.run.nearest_surface = int(frozen.large[0]), -1
         if self.drifts:
             self.run.wait = 8
-        self.neglected += float(self.pk.top * (np.sum(np.maximum(before, self._small())) + drift))
+        self.neglected += float(self.packed.top * (np.sum(np.maximum(before, self._small())) + drift))
         return None
 
     def _horizon(self) -> tuple[Frozen, float]:
@@ -306,8 +306,10 @@ class Machine:
 
     def _small(self) -> np.ndarray:
         """e^{2c} of the small neurons, 0 for the others."""
-        c = layout.parts(self.st.y, self.rows, self.k)[2][: self.m]
-        return np.where((c < self.run.passive) & (self.st.dead[: self.m] == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0)
+        c = layout.parts(self.state.y, self.rows, self.k)[2][: self.m]
+        return np.where(
+            (c < self.run.passive) & (self.state.dead[: self.m] == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0
+        )
 
     def time(self) -> float:
         """The time of the present state, in the units of the run."""
@@ -325,18 +327,18 @@ class Machine:
 
     def curvature(self) -> np.ndarray:
         """d^2 L / df_i^2 at the present outputs, (n, k, k)."""
-        if self.pk.loss == SQUARE:
-            return np.broadcast_to(self.pk.weight * np.eye(self.k), (self.n, self.k, self.k))
+        if self.packed.loss == SQUARE:
+            return np.broadcast_to(self.packed.weight * np.eye(self.k), (self.n, self.k, self.k))
         f = self.work.f
         p = np.exp(f - np.logaddexp.reduce(f, axis=1, keepdims=True))
-        return self.pk.weight * (p[:, :, None] * np.eye(self.k) - p[:, :, None] * p[:, None, :])
+        return self.packed.weight * (p[:, :, None] * np.eye(self.k) - p[:, :, None] * p[:, None, :])
 
     # Any moment -----------------------------------------------------------------------------------------------------
 
     def restore(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
         """Puts a checkpoint back."""
-        self.st.y[:] = y
-        self.st.code[: self.m] = code.reshape(self.m, self.big)
+        self.state.y[:] = y
+        self.state.code[: self.m] = code.reshape(self.m, self.big)
         self.run.clock, self.run.step = clock, abs(resume)
         self.run.regime = COUPLED if resume > 0.0 else WINDOWS
         self.mode = rare.RESTORE
@@ -429,12 +431,12 @@ class Machine:
 
     def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:
         """The present state as `restore` takes it."""
-        code = self.st.code[: self.m].reshape(-1).copy()
+        code = self.state.code[: self.m].reshape(-1).copy()
         resume = self.run.step if self.run.regime == COUPLED else -self.run.step
-        return float(self.run.clock), float(resume), self.st.y.copy(), code
+        return float(self.run.clock), float(resume), self.state.y.copy(), code
 
     def _rare(self, mode: int, neuron: int = 0) -> None:
-        rare.handle(mode, self.pk, self.st, self.run, self.scratch, neuron, self.looked)
+        rare.handle(mode, self.packed, self.state, self.run, self.scratch, neuron, self.looked)
 
     def burst(self, budget: int) -> int:
         """Up to `budget` steps; returns a status of `layout`."""
@@ -448,12 +450,14 @@ class Machine:
                     self.run.n_fields -= 1
                 if status != SHORT:
                     return RUNNING if status == SWITCH else status
-                if np.any(self.st.dead == DORMANT):
+                if np.any(self.state.dead == DORMANT):
                     self.run.regime = COUPLED  # no stretch is tried while a neuron rests at w = 0
                 else:
                     budget = 1
             compile.ready("outputs")
-            status = coupled.burst(self.pk, self.st, self.run, self.scratch, budget, self.saved, self.checkpoints)
+            status = coupled.burst(
+                self.packed, self.state, self.run, self.scratch, budget, self.saved, self.checkpoints
+            )
             if status in (RUNNING, FLUSH):
                 # The next burst evaluates the field where this one stopped once more: that is not counted.
                 self.run.n_fields -= 1
@@ -475,11 +479,11 @@ class Machine:
         """One implicit step. Where it is not as much longer than an explicit one as it costs more, and the next would
         not be either, explicit steps go on for a while."""
         run, step = self.run, self.scratch.step
-        if self.pk.top * np.sum(self.work.e2c) > LOUD:
+        if self.packed.top * np.sum(self.work.e2c) > LOUD:
             run.patience = 3 * self.price
             return GO_ON
         compile.ready("outputs_implicit")
-        status = implicit.attempt(self.pk, self.st, run, self.scratch, self.stiff, self.saved, self.checkpoints)
+        status = implicit.attempt(self.packed, self.state, run, self.scratch, self.stiff, self.saved, self.checkpoints)
         pays = run.step >= min(self.price * step.longest, 2.0 * step.h)
         if run.patience > 0 or not pays:
             run.patience = 3 * self.price
@@ -487,4 +491,4 @@ class Machine:
 
     def _advance(self, limits: Stretches) -> int:
         compile.ready("outputs_windows")
-        return windows.advance(self.pk, self.st, self.run, self.work, self.window, limits, self.checkpoints)
+        return windows.advance(self.packed, self.state, self.run, self.work, self.window, limits, self.checkpoints)

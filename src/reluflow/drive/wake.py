@@ -32,10 +32,10 @@ def note_free_to_leave(machine: Machine, tape: Tape) -> None:
     problem = machine.made_of[0]
     if problem.activation.slope > 0.0 or LOSSES[problem.loss].tailed:  # with a tail g keeps the sign of y
         return
-    q, b, _, _ = parts(machine.st.y.copy(), machine.m)  # stored states are read with the same arrays below
+    q, b, _, _ = parts(machine.state.y.copy(), machine.m)  # stored states are read with the same arrays below
     size = np.linalg.norm(q, axis=1)[:, None]
-    on = (np.abs(q @ machine.pk.e.T) <= ON_IT * size) & (size > 0.0)
-    pairs = np.argwhere(on & (machine.st.dead == DEAD)[:, None] & (machine.pk.opposite == 0)[None]).tolist()
+    on = (np.abs(q @ machine.packed.e.T) <= ON_IT * size) & (size > 0.0)
+    pairs = np.argwhere(on & (machine.state.dead == DEAD)[:, None] & (machine.packed.opposite == 0)[None]).tolist()
     if not pairs:
         return
     marks, resume = tape.checkpoints()
@@ -59,9 +59,9 @@ class _Pushes:
 
     def __init__(self, machine: Machine, marks: States, resume: np.ndarray):
         self.machine, self.marks, self.resume = machine, marks, resume
-        pk = machine.pk
+        packed = machine.packed
         self.weight = np.zeros((machine.n, machine.big))  # |x_i| of the rows of each surface
-        self.weight[np.arange(machine.n), pk.surf] = np.abs(pk.alpha)
+        self.weight[np.arange(machine.n), packed.surf] = np.abs(packed.alpha)
         self.known: dict[
             tuple[int, float, int, float], float | None
         ] = {}  # neurons that died on one datum are woken together
@@ -69,7 +69,7 @@ class _Pushes:
         self.clock: list[float] = marks.clock.tolist()
         self.at_marks = self._of(marks)
         size = np.sum(self.weight, axis=0)
-        self.clearly = CLEARLY * machine.run.rtol * pk.weight * np.max(np.abs(pk.y)) * size
+        self.clearly = CLEARLY * machine.run.rtol * packed.weight * np.max(np.abs(packed.y)) * size
 
     @cached_property
     def again(self) -> Machine:
@@ -78,9 +78,9 @@ class _Pushes:
 
     def _of(self, states: States) -> np.ndarray:
         """(rows, S) the jumps of the pull: sum over the rows of a surface of |x_i| g_i."""
-        pk = self.machine.pk
+        packed = self.machine.packed
         f = self.machine.look(states.clock, states.y, states.code)[0] / self.machine.units.y0
-        g = LOSSES[self.machine.made_of[0].loss].force(pk.y, f, pk.weight)
+        g = LOSSES[self.machine.made_of[0].loss].force(packed.y, f, packed.weight)
         return np.einsum("ti,ik->tk", g, self.weight)
 
     def turns(self, k: int, s: float, since: float) -> float | None:

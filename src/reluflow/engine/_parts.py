@@ -17,8 +17,9 @@ import contextlib
 import gc
 import logging
 from collections.abc import Iterator
+from typing import Any
 
-from llvmlite.binding import Linkage
+from llvmlite.binding import Linkage  # type: ignore[import-untyped]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.targetconfig import TargetConfig
@@ -28,6 +29,8 @@ TOLD = "reluflow compiles its kernels, once on this machine: half a minute to a 
 
 class Part(JITCodeLibrary):
     """Code that entries take in. It never runs by itself, so it has no address and no environment."""
+
+    _shared_module: Any
 
     def _optimize_final_module(self):
         pass

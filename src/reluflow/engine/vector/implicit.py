@@ -23,7 +23,7 @@ from reluflow.engine.implicit import (
     STAGES,
     TURNS,
     Stiff,
-    coupling,
+    couple,
     defect,
     equations,
     factor,
@@ -182,9 +182,9 @@ def estimate(problem, state, scratch, stiff, h, again):
     """
     F, out, n = scratch.e3, scratch.e5, stiff.small.shape[0]
     many = Unknowns(stiff.small[0], problem.e)
+    couple(stiff, STAGES, stiff.small)
     for i in range(n):
-        for k in range(n):
-            stiff.small[i, k] = coupling(stiff, STAGES, i, STAGES, k) + (MU / h if i == k else 0.0)
+        stiff.small[i, i] += MU / h
     if not factor(stiff.small, stiff.pivot[:n]):
         fill(out, np.inf)
         return
