@@ -70,3 +70,18 @@ def test_one_output_turned_into_several_is_the_flow_of_one_output(ratio, k):
     t = np.linspace(0.05, 1.0, 20) * end
     f, g = (run.outputs_at(t) for run in runs)
     assert np.max(np.abs(f[..., None] * way - g)) < 1e-7
+
+
+@pytest.mark.parametrize("seed", [0, 2, 4])
+def test_lopsided_starts_of_medium_size_keep_the_promise(seed):
+    """Off by 180 to 9,200 rtol while a stretch judged its errors by neuron: outputs are small beside the weights here."""
+    rng = np.random.default_rng([78, seed])
+    n, m, d, k = (int(rng.integers(*span)) for span in ((20, 40), (50, 80), (2, 6), (2, 4)))
+    ratio, rtol = rng.choice([-16.0, -12.0, -8.0, 8.0, 12.0, 16.0]), float(rng.choice([1e-6, 1e-8]))
+    x, y, w, a = (rng.normal(size=shape) for shape in ((n, d), (n, k), (m, d), (m, k)))
+    w *= np.exp(-0.5 * ratio) / np.linalg.norm(w, axis=1)[:, None]
+    a *= np.exp(0.5 * ratio) / m / np.linalg.norm(a, axis=1)[:, None]
+    problem, end = rf.Problem(rf.Data(x, y), rf.Params(w, a)), 30.0 * np.exp(-abs(ratio))
+    t = np.linspace(0.05, 1.0, 20) * end
+    coarse, fine = (rf.solve(problem, rf.Flow(rtol=r), t1=end).outputs_at(t) for r in (rtol, 1e-11))
+    assert np.max(np.abs(coarse - fine)) <= 100 * rtol

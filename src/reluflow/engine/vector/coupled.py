@@ -7,7 +7,20 @@ own (`vector.implicit`), to which a burst returns with STIFF.
 import numpy as np
 
 from reluflow.engine._jit import entry, inner
-from reluflow.engine.coupled import AHEAD, COUNTED, GO_ON, MANY, STABLE, clear_fresh, finite, keep_sizes, no_room, storm
+from reluflow.engine.coupled import (
+    AHEAD,
+    COUNTED,
+    FINEST,
+    GO_ON,
+    MANY,
+    STABLE,
+    clear_fresh,
+    finite,
+    keep_sizes,
+    no_room,
+    storm,
+)
+from reluflow.engine.explicit import loudness
 from reluflow.engine.field import DORMANT, SLID, copy, copy_rows, fill
 from reluflow.engine.layout import (
     CANCELLED,
@@ -532,7 +545,8 @@ def many_events(problem, state, run, scratch):
             fastest = max(fastest, fastest_rate(problem, state, scratch.work, j))
     fastest *= np.exp(run.G + clock_shift(problem, run.clock))
     length = longest_stretch(fastest, STABLE / scratch.step.longest)
-    return events / passed * length > MANY, length
+    allowed = run.rtol >= FINEST * loudness(problem, state, scratch.work)
+    return allowed and events / passed * length > MANY, length
 
 
 @entry

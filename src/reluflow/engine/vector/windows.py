@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.engine._jit import entry, inner
-from reluflow.engine.coupled import GO_ON, finite
+from reluflow.engine.coupled import FINEST, GO_ON, finite
+from reluflow.engine.explicit import loudness
 from reluflow.engine.field import DORMANT, SLID, copy, times
 from reluflow.engine.layout import (
     CANCELLED,
@@ -312,10 +313,10 @@ def next_sweep(problem, state, run, work, window):
     """
     stretch = window.stretch
     change = new_forces(problem, work, window)
-    if not np.isfinite(change) or (change > 0.3 * run.rtol and stretch.sweep == SWEEPS - 1):
+    if not np.isfinite(change) or (change > 0.3 * stretch.rtol and stretch.sweep == SWEEPS - 1):
         return False, np.inf
-    if stretch.sweep > 0 and change <= 0.3 * run.rtol:
-        return False, error(problem, state, work, window) / run.rtol
+    if stretch.sweep > 0 and change <= 0.3 * stretch.rtol:
+        return False, error(problem, state, work, window) / stretch.rtol
     begin_again(problem, state, run, window)
     begin_sweep(problem, run, window, stretch.sweep + 1)
     return True, 0.0
@@ -347,6 +348,7 @@ def begin_stretch(problem, state, run, work, window):
             window.fast[j] = stretch.factor * fastest_rate(problem, state, work, j)
             fastest = max(fastest, window.fast[j])
     h = min(run.step, longest_stretch(fastest, rate))
+    stretch.rtol = run.rtol / loudness(problem, state, work)
     stretch.last = run.clock + h >= run.end * (1.0 - 1e-15)
     if stretch.last:
         h = run.end - run.clock
@@ -424,6 +426,8 @@ def reason_to_stop(problem, state, run, work, window, budget):
         return RUNNING
     if run.clock >= run.end:
         return REACHED
+    if run.rtol < FINEST * loudness(problem, state, work):
+        return SHORT
     noise(problem, state, state.y, work)
     if not moving(problem, state, work):
         lost = hidden(problem, work)

@@ -57,7 +57,9 @@ def _slope(run: Path) -> tuple[np.ndarray, float, str]:
         return np.full(run.at.n, np.nan), 0.0, missing
     k = int(np.searchsorted(run.log_s, 0.5 * (switch + end)))
     offset = (run.margin - run.log_s[:, None])[run.log_s >= switch]
-    rate = min(max(final_limit(run).rate, 0.0), 1.0)
-    left = float(np.max(np.ptp(offset, axis=0)) * np.exp(-rate * (run.log_s[k] - switch)))
+    rate = final_limit(run).rate
+    # NaN where a datum is active on no unit: there is no limit that anything is left of.
+    decayed = 0.0 if np.isnan(rate) else np.exp(-min(max(rate, 0.0), 1.0) * (run.log_s[k] - switch))
+    left = float(np.max(np.ptp(offset, axis=0)) * decayed)
     apart = end - run.log_s[k]
     return (run.margin[-1] - run.margin[k]) / apart, (200 * RTOL * end + left) / apart, ""
