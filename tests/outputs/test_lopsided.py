@@ -74,7 +74,7 @@ def test_one_output_turned_into_several_is_the_flow_of_one_output(ratio, k):
 
 @pytest.mark.parametrize("seed", [0, 2, 4])
 def test_lopsided_starts_of_medium_size_keep_the_promise(seed):
-    """Off by 180 to 9,200 rtol while a stretch judged its errors by neuron: outputs are small beside the weights here."""
+    """Off by 180 to 9,200 rtol while a stretch judged its errors by neuron: outputs are small beside the weights."""
     rng = np.random.default_rng([78, seed])
     n, m, d, k = (int(rng.integers(*span)) for span in ((20, 40), (50, 80), (2, 6), (2, 4)))
     ratio, rtol = rng.choice([-16.0, -12.0, -8.0, 8.0, 12.0, 16.0]), float(rng.choice([1e-6, 1e-8]))
