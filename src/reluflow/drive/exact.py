@@ -92,7 +92,8 @@ class Machine:
         smooth = problem.tailed or LOSSES[problem.loss].quadratic
         stiff = problem.train == "both" and self.n <= implicit.MOST and smooth
         work = layout.new_work(self.m, self.r, self.big, self.n)
-        self.scratch = layout.new_scratch(work, implicit.stiff(self.n if stiff else 0, self.size), self.size)
+        room = implicit.stiff(self.n if stiff else 0, self.size, work.pull)
+        self.scratch = layout.new_scratch(work, room, self.size)
         self.mode: int | None = rare.START
         empty = np.empty((0, 0))
         self.looked = layout.Stored(np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)

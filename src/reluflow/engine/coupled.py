@@ -13,6 +13,7 @@ from reluflow.engine._jit import entry, inner
 from reluflow.engine.events import at_event
 from reluflow.engine.explicit import clock_shift, dense, error, offer, settle, stages, velocity
 from reluflow.engine.field import DORMANT, FRESH, ON, SLID, copy, copy_rows, fill, log_loss, penalty, stiffness
+from reluflow.engine.landing import land
 from reluflow.engine.layout import (
     CANCELLED,
     COUPLED,
@@ -470,7 +471,7 @@ def propose(problem, state, run, scratch):
             step.grow = min(4.0, max(0.2, 0.9 * max(err, 1e-10) ** (-1.0 / implicit.ORDER)))
         if size <= 0.0 or h * step.grow < WORTH * step.longest:
             run.patience = AGAIN
-    step.h = h
+    step.h = step.whole = h
     if step.implicit:
         run.taken += 1
         return True
@@ -492,7 +493,7 @@ def shorten(problem, state, run, scratch):
             err = 1e10
         if err <= 1.0:
             step.grow = min(5.0, max(0.2, 0.9 * max(err, 1e-10) ** -0.125))
-            step.h = h
+            step.h = step.whole = h
             return True
         run.n_rejected += 1
         h *= max(0.1, 0.9 * err**-0.125)
@@ -526,24 +527,21 @@ def finish(problem, state, run, scratch):
 
 @inner
 def inspect(problem, state, run, scratch):
-    """What may have happened inside the step; False if an implicit step may contain an event, which only explicit ones
-    locate."""
+    """What may have happened inside the step; an implicit one is shortened to its first event, False if it cannot
+    be."""
     step, work = scratch.step, scratch.work
+    step.suspects, step.moved, step.dips = 0, 0, 0
+    if step.implicit:
+        found = land(problem, state, run, scratch)
+        if step.held or not found:
+            run.stale = 1
+        if not found:
+            run.patience = AGAIN
+        return found
     step.margin1 = 1.0
     if step.held:
         surfaces.noise(problem, state, scratch.y1, work)
         step.margin1, _, _, _ = surfaces.margins(problem, state, work, scratch.at_hi)
-    step.suspects, step.moved, step.dips = 0, 0, 0
-    if step.implicit:
-        found = step.margin1 < 0.0 or implicit.may_meet(problem, state, scratch)
-        if step.held and not found:
-            found = implicit.may_release(problem, state, scratch)
-            run.stale = 1
-        if found:
-            run.patience = AGAIN
-            run.stale = 1
-            return False
-        return True
     suspects(problem, state, scratch)
     step.dips = step.held and may_release(state, scratch)
     return True
@@ -553,6 +551,8 @@ def inspect(problem, state, run, scratch):
 def locate(problem, state, run, scratch):
     """The first event inside the step, in `step`; whether there is one."""
     step = scratch.step
+    if step.implicit:
+        return step.x <= 1.0
     step.x, step.neuron, step.surface, step.side = 2.0, -1, -1, -1
     if step.suspects > 0 or step.dips:
         dense(problem, state, scratch)
@@ -591,7 +591,7 @@ def accept(problem, state, run, scratch):
     run.clock = step.new
     run.idle = 0
     if not step.last:
-        run.step = step.h * step.grow
+        run.step = step.whole * step.grow
     clear_fresh(problem, state, scratch.u1)
     if run.stale or step.suspects > 0 or step.dips or step.moved:
         run.stale = 1
@@ -624,14 +624,16 @@ def stop_at_event(problem, state, run, scratch):
     """The state goes to the event in `step`, which is resolved there; a status, or GO_ON."""
     step, y1, work = scratch.step, scratch.y1, scratch.work
     keep_sizes(problem, state, work)
-    if step.x * step.h > 0.0:
+    if step.implicit:
+        pass  # y1 is where the step ends
+    elif step.x * step.h > 0.0:
         # Inside an accepted step the interpolant is off by no more than the step's own error estimate.
         between(state, scratch.P, step.x, y1)
         settle(problem, state, y1, step.new)
     else:
         copy(y1, state.y)
     velocity(problem, state, y1, step.new, scratch.K[12], work)
-    if step.side < 0:
+    if step.side < 0 and not step.implicit:
         onto_surface(problem, state, scratch)
     velocity(problem, state, y1, step.new, scratch.K[12], work)
     run.n_fields += 2
@@ -643,7 +645,7 @@ def stop_at_event(problem, state, run, scratch):
     status = decide(problem, state, run, scratch, scratch.K[12])
     if status == GO_ON:
         # Steps stay as long as before the event, which the error test allowed.
-        run.step = step.h * max(1.0, step.grow)
+        run.step = step.whole * max(1.0, step.grow)
     return status
 
 

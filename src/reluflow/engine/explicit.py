@@ -7,9 +7,12 @@ import numpy as np
 
 from reluflow.engine import implicit, surfaces
 from reluflow.engine._jit import inner
-from reluflow.engine.field import SLID, copy, field, fill
+from reluflow.engine.field import SLID, copy, field, fill, outputs, per_surface
 from reluflow.engine.layout import row, weights
 from reluflow.engine.tableau import DENSE, E3, E5, STAGES, A, C
+
+FORCE = 1e-2  # how much an error of the forces on a held neuron counts: event times are right to 100 rtol
+MOVES = 100.0  # of rtol: what they must move the neuron by in the step
 
 
 @inner
@@ -198,25 +201,73 @@ def output_error(problem, state, run, e5, work):
 
 
 @inner
+def force_error(problem, state, run, scratch, h):
+    """How far the drive of the last stage is from the cubic through the others, in the forces that hold a neuron on a
+    surface, relative to their sum: an estimate of their error.
+
+    Where residuals have settled, forces are far smaller than what an error of the outputs within the tolerance makes of
+    them, and decide when a neuron is released: by so much of the step, or of the time since the start if that is
+    longer, the release may be early or late. Below their rounding, and where they move the neuron by less than the
+    tolerance, they do not count.
+    """
+    stiff, work = scratch.stiff, scratch.work
+    g = work.g
+    for i in range(g.size):
+        g[i] = 0.0
+        for a in range(implicit.STAGES):
+            g[i] += implicit.CUBIC[a] * stiff.gamma[a, i]
+    per_surface(problem, g, work.probe_jump, work.probe_base)
+    per_surface(problem, stiff.g, work.jump, work.base)
+    unit = np.exp(run.G + clock_shift(problem, scratch.step.clock))
+    worst = 0.0
+    for j in range(state.sign.size):
+        if state.slid[j] == 0 or state.dead[j] != 0:
+            continue
+        miss, scale, grain = 0.0, 1e-300, 0.0
+        for k in range(state.bits.shape[1]):
+            if (state.code[j, k] & 3) < SLID:
+                miss += abs(state.bits[j, k] * work.probe_jump[k] + work.probe_base[k])
+                scale += abs(state.bits[j, k] * work.jump[k] + work.base[k])
+                grain += 10.0 * unit * state.bits[j, k] * work.noise[k]
+        if h * scale > MOVES * run.rtol:
+            worst = max(worst, max(0.0, miss - grain) / scale)
+    return worst * min(1.0, h / max(scratch.step.clock, 1e-300))
+
+
+@inner
+def settle_implicit(problem, state, scratch, h):
+    """`settle` for the end y1 of an implicit step of size h, whose drive stays that of the last stage."""
+    clock = scratch.step.clock + h
+    settle(problem, state, scratch.y1, clock)
+    if implicit.relaxation(problem, scratch.stiff, 1.0 / h):
+        for _ in range(3):
+            outputs(problem, state, scratch.y1, scratch.work)
+            implicit.push(problem, scratch, h)
+            settle(problem, state, scratch.y1, clock)
+
+
+@inner
 def offer(problem, state, run, scratch, h, shortest):
     """An implicit step to y1: (its size, its error over tolerance), the size 0 if `shortest` is too long.
 
     Expects work at the present state and K[0]; leaves K[1:6] and the error in e5.
     """
     e5, work = scratch.e5, scratch.work
-    implicit.columns(problem, state, state.y, clock_shift(problem, scratch.step.clock), scratch, implicit.STAGES)
+    implicit.begin(problem, state, clock_shift(problem, scratch.step.clock), scratch)
     while h > shortest:
         done = implicit.stages(problem, state, run, scratch, h, scratch.y1)
         run.n_fields += 4 * implicit.STAGES
-        err = np.inf
+        err, force = np.inf, 0.0
         for again in range(2 if done else 0):
             implicit.estimate(problem, state, scratch, h, again == 1)
             err = max(implicit.largest(problem, state, e5), output_error(problem, state, run, e5, work))
             if run.loss0 > 0.0:
                 err = max(err, abs(e5[e5.size - 1]) / run.loss0)
-            err /= run.rtol
+            if scratch.step.held and again == 0:
+                force = FORCE * force_error(problem, state, run, scratch, h)
+            err = max(err, force) / run.rtol
             if err <= 1.0:
-                settle(problem, state, scratch.y1, scratch.step.clock + h)
+                settle_implicit(problem, state, scratch, h)
                 return h, err
         h *= max(0.2, 0.9 * err ** (-1.0 / implicit.ORDER)) if np.isfinite(err) else 0.25
     return 0.0, 0.0

@@ -74,6 +74,7 @@ STEP = np.dtype(
     [
         ("clock", "f8"),  # at the start
         ("h", "f8"),
+        ("whole", "f8"),  # its length before it was cut at an event
         ("new", "f8"),  # clock at the end, or at the event
         ("longest", "f8"),  # that an explicit step may be and stay stable
         ("grow", "f8"),  # the next step may be this much longer
