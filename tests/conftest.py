@@ -37,7 +37,7 @@ def entries_compile_once():
     """After all tests of a worker every kernel entry has one signature: no shape or dtype recompiles it."""
     yield
     entries = (
-        *(("coupled", "burst"), ("rare", "handle"), ("windows", "advance")),
+        *(("coupled", "burst"), ("rare", "handle"), ("stiff", "attempt"), ("windows", "advance")),
         *(("descent", "burst"), ("descent", "burst32"), ("fast_forward", "forward")),
     )
     for module, name in entries:

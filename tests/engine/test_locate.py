@@ -47,9 +47,11 @@ def test_the_constant_for_what_stages_do_not_see_is_the_norming_constant_of_degr
 def test_an_implicit_step_sees_a_crossing_of_numbers_of_any_size(engine, size):
     """From 1 to -1e-3 of `size`: with 1e-12 of |q| as rounding, an output weight of 1e-9 |q| crossed unseen."""
     values = size * (1.0 - 1.001 * engine.implicit.NODES)
-    assert engine.implicit.below_zero(size, values, 1.0, size)
-    assert not engine.implicit.below_zero(size, values, 1.0, 1e12 * size)
-    assert not engine.implicit.below_zero(size, size * (1.0 - 0.999 * engine.implicit.NODES), 1.0, size)
+    stack = np.zeros((54, 9))
+    found = engine.implicit.below_zero(size, values, 1.0, size, stack)
+    np.testing.assert_allclose(found, 1.0 / 1.001, rtol=1e-11)
+    assert engine.implicit.below_zero(size, values, 1.0, 1e12 * size, stack) > 1.0
+    assert engine.implicit.below_zero(size, size * (1.0 - 0.999 * engine.implicit.NODES), 1.0, size, stack) > 1.0
 
 
 def test_the_constant_of_an_implicit_step_is_the_lebesgue_constant_of_its_stages(engine):
@@ -202,7 +204,7 @@ def test_sums_side_by_side_are_those_of_one_after_another(engine):
 
 def test_an_implicit_steps_products_are_inner_products(engine):
     n, size = 3, 17
-    stiff, rng = engine.implicit.stiff(n, size), np.random.default_rng(6)
+    stiff, rng = engine.implicit.stiff(n, size, np.zeros((2, 6))), np.random.default_rng(6)
     stiff.J[:] = rng.normal(size=stiff.J.shape) * (rng.random(stiff.J.shape) < 0.5)
     stiff.V[:] = rng.normal(size=stiff.V.shape)
     J, V = stiff.J.reshape(-1, size), stiff.V.reshape(-1, size)

@@ -97,6 +97,22 @@ def test_random_stiff_problems_follow_the_explicit_flow(seed, explicit):
     np.testing.assert_array_equal(*early)
 
 
+@pytest.mark.parametrize("seed", [1, pytest.param(0, marks=pytest.mark.exhaustive)])
+def test_events_inside_stiff_steps_are_those_of_explicit_ones(seed, explicit):
+    """Rows of norms 0.1 .. 10: implicit steps end at events, and at the same ones at the same times."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(7, 4))
+    X *= (np.logspace(-1, 1, 7) / np.linalg.norm(X, axis=1))[:, None]
+    problem = rf.Problem(rf.Data(X, rng.normal(size=7)), rf.init.balanced(20, 4, -3.0, seed=seed))
+    a, b = run(problem, t1=300.0), explicit(problem, t1=300.0)
+    assert a.stats.regimes["stiff"] > 20 and a.stats.steps < b.stats.steps / 2
+    for column in ("neuron", "datum", "kind"):
+        np.testing.assert_array_equal(getattr(a.events, column), getattr(b.events, column))
+    np.testing.assert_allclose(a.events.t, b.events.t, rtol=100 * RTOL)
+    t = np.geomspace(0.5, 300.0, 50)
+    np.testing.assert_allclose(a.outputs_at(t), b.outputs_at(t), atol=100 * RTOL)
+
+
 def test_moments_inside_a_stiff_step_are_as_good_as_its_ends():
     problem = stiff_problem(1)
     loose, tight = run(problem, t1=1e4), rf.solve(problem, rf.Flow(rtol=1e-11), t1=1e4)

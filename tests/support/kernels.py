@@ -11,7 +11,7 @@ import reluflow
 from reluflow import Problem
 
 MODULES = """layout tableau field bernstein ways surfaces locate explicit implicit events origin frozen rare tracer
-windows coupled pack""".split()
+windows coupled landing stiff pack""".split()
 
 
 def plain_engine() -> SimpleNamespace:
@@ -39,7 +39,7 @@ def start(engine: SimpleNamespace, problem: Problem) -> SimpleNamespace:
     state, run = engine.layout.new_state(first, surfaces), engine.layout.record(engine.layout.RUN)
     run.rtol, run.end, run.nearest = 1e-8, np.inf, 1.0
     work = engine.layout.new_work(m, r, surfaces, n)
-    scratch = engine.layout.new_scratch(work, engine.implicit.stiff(0, state.y.size), state.y.size)
+    scratch = engine.layout.new_scratch(work, state.y.size)
     with np.errstate(all="ignore"):
         engine.rare.at_start(packed, state, run, work, scratch.y1)
         scratch.K[0] = 0.0

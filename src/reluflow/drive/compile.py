@@ -1,6 +1,7 @@
 """Kernels that are not compiled yet, compiled side by side: each in a process of its own, which stores it on disk.
 
-A first flow needs `burst` and `rare`, half a minute each; while one process compiles `rare`, another compiles `burst`.
+A first flow needs `burst` and `rare`, 20 seconds each; while one process compiles `rare`, another compiles `burst`. The
+implicit steps of `stiff` are compiled when a run first takes one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from multiprocessing import parent_process
 from pathlib import Path
 
 OUTPUTS = ("outputs", "outputs_rare", "outputs_windows", "outputs_implicit")
-PARTS = ("burst", "rare", "windows", "shares", "descent", *OUTPUTS)
+PARTS = ("burst", "rare", "stiff", "windows", "shares", "descent", *OUTPUTS)
 
 _running: dict[str, subprocess.Popen] = {}
 
@@ -52,7 +53,7 @@ def _missing(part: str) -> bool:
 
 
 def _kernel(part: str):
-    from reluflow.engine import coupled, rare, windows
+    from reluflow.engine import coupled, rare, stiff, windows
     from reluflow.engine.vector import coupled as outputs
     from reluflow.engine.vector import implicit as outputs_implicit
     from reluflow.engine.vector import rare as outputs_rare
@@ -61,6 +62,7 @@ def _kernel(part: str):
     return {
         "burst": coupled.burst,
         "rare": rare.handle,
+        "stiff": stiff.attempt,
         "windows": windows.advance,
         "shares": windows.trace_blocks,
         "outputs": outputs.burst,
@@ -101,6 +103,8 @@ def compile_here(part: str) -> None:
         windows.trace_blocks(machine.packed, machine.state, machine.run, machine.work, machine.window, 0, 0, kept)
     elif part == "burst":
         machine.burst(0)
+    elif part == "stiff":
+        machine._attempt()
     else:
         machine._rare(rare.RESTORE)
 

@@ -7,6 +7,7 @@ moment is replayed, always to the same bits.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.drive.threads import PAUSE, PAYS, Team, threads_wanted
 from reluflow.drive.wake import note_free_to_leave
-from reluflow.engine import coupled, implicit, layout, rare, windows
+from reluflow.engine import coupled, implicit, layout, rare, stiff, windows
+from reluflow.engine.coupled import GO_ON
 from reluflow.engine.pack import Coordinates, Units, pack, units_of
 from reluflow.engine.tracer import Window
 from reluflow.losses import LOSSES
@@ -92,9 +94,8 @@ class Machine:
         )
         # Not for a loss whose curvature jumps.
         smooth = problem.tailed or LOSSES[problem.loss].quadratic
-        stiff = problem.train == "both" and self.n <= implicit.MOST and smooth
-        work = layout.new_work(self.m, self.r, self.big, self.n)
-        self.scratch = layout.new_scratch(work, implicit.stiff(self.n if stiff else 0, self.size), self.size)
+        self.run.implicit = problem.train == "both" and self.n <= implicit.MOST and smooth
+        self.scratch = layout.new_scratch(layout.new_work(self.m, self.r, self.big, self.n), self.size)
         self.mode: int | None = rare.START
         empty = np.empty((0, 0))
         self.looked = layout.Stored(np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
@@ -128,6 +129,11 @@ class Machine:
     def team(self) -> Team:
         return Team(self.threads, self.cost, self.work, self.window)
 
+    @cached_property
+    def room(self) -> Any:
+        """Scratch space of implicit steps, which many runs do not take."""
+        return implicit.room(self.scratch, self.n)
+
     @property
     def window(self) -> Window:
         if self._window is None:
@@ -148,7 +154,7 @@ class Machine:
         # implicit steps of losses with a tail: one costs as much as ten others, and a draft ends after 500 of any kind.
         self.draft = getattr(limits, "draft", False)
         if self.draft and self.made_of[0].tailed:
-            self.scratch = self.scratch._replace(stiff=implicit.stiff(0, self.size))
+            self.run.implicit = 0
         status = self.burst(0)
         self._add_now(tape)
         return self._recorded(status, tape)
@@ -454,11 +460,21 @@ class Machine:
             if status in (layout.RUNNING, layout.FLUSH):
                 # The next burst evaluates the field where this one stopped once more: that is not counted.
                 self.run.n_fields -= 1
+            if status == layout.STIFF:
+                budget = max(0, budget - int(self.run.taken) - 1)
+                status = self._attempt()
+                if status != GO_ON:
+                    return status
+                continue  # also without a budget: an event may be pending
             if status == layout.SWITCH:
                 return layout.RUNNING
             if status != layout.ORIGIN:
                 return status
             self._rare(rare.AT_ORIGIN)
+
+    def _attempt(self) -> int:
+        compile.ready("stiff")
+        return stiff.attempt(self.packed, self.state, self.run, self.room, self.saved, self.checkpoints)
 
     def _windows(self, budget: int) -> int:
         if not self.in_shares:

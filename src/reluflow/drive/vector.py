@@ -27,6 +27,7 @@ from reluflow.engine.layout import (
     QUIET,
     RUN,
     RUNNING,
+    STIFF,
     SWITCH,
     WINDOWS,
     Checkpoints,
@@ -153,7 +154,7 @@ class Machine:
     @property
     def stiff(self) -> Stiff:
         if self._stiff is None:
-            self._stiff = stiff(self.n * self.k, self.size)
+            self._stiff = stiff(self.n * self.k, self.size, np.empty((0, 0)))
         return self._stiff
 
     # A run ----------------------------------------------------------------------------------------------------------
@@ -461,7 +462,7 @@ class Machine:
             if status in (RUNNING, FLUSH):
                 # The next burst evaluates the field where this one stopped once more: that is not counted.
                 self.run.n_fields -= 1
-            if status == coupled.STIFF:
+            if status == STIFF:
                 budget -= int(self.run.taken) + 1
                 status = self._attempt()
                 if status != GO_ON:

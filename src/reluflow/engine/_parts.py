@@ -24,7 +24,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.targetconfig import TargetConfig
 
-TOLD = "reluflow compiles its kernels, once on this machine: half a minute to a minute."
+TOLD = "reluflow compiles its kernels, once on this machine: about half a minute."
 
 
 class Part(JITCodeLibrary):

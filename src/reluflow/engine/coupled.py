@@ -3,16 +3,16 @@
 A step is taken as if no bit changed. If afterwards some <q_j, e_k> has the wrong sign, or a neuron is due to be
 released from a surface it is held on, the earliest such moment is found on the dense output, which gives the state
 there, and `surfaces.resolve` decides what happens. Where the step is bounded by stability rather than by its error,
-an implicit one (`implicit`) is tried.
+the burst returns with STIFF: the next step is for `stiff.attempt`, an entry of its own.
 """
 
 import numpy as np
 
-from reluflow.engine import implicit, surfaces
+from reluflow.engine import surfaces
 from reluflow.engine._jit import entry, inner
 from reluflow.engine.events import at_event
-from reluflow.engine.explicit import clock_shift, dense, error, loudness, offer, settle, stages, velocity
-from reluflow.engine.field import DORMANT, FRESH, ON, SLID, copy, copy_rows, fill, log_loss, penalty, stiffness
+from reluflow.engine.explicit import clock_shift, dense, error, loudness, settle, stages, velocity
+from reluflow.engine.field import DORMANT, FRESH, ON, SLID, copy, copy_rows, fill, stiffness
 from reluflow.engine.layout import (
     CANCELLED,
     COUPLED,
@@ -24,6 +24,7 @@ from reluflow.engine.layout import (
     RUNNING,
     STALLED,
     STATIONARY,
+    STIFF,
     STORM,
     SWITCH,
     WINDOWS,
@@ -333,30 +334,17 @@ def write_end(state, run, frames):
 def write_frames(problem, state, run, scratch, frames):
     """The frames inside the step, each a step of its own, so that the run does not depend on what is saved.
 
-    Returns GO_ON, FLUSH when there is no room (the step is taken again later), or RUNNING when no implicit step leads
-    to a frame and explicit ones must.
+    Returns whether there was room; if not the step is taken again later.
     """
     step = scratch.step
     while run.next_frame < frames.wanted.size and frames.wanted[run.next_frame] < step.new:
-        if run.frames_used == frames.clock.size:
-            run.stale = 1
-            return FLUSH
-        at = max(frames.wanted[run.next_frame], step.clock)
-        part = at - step.clock
-        explicit = step.implicit == 0 or part <= step.longest
-        if explicit:
-            stages(problem, state, scratch, step.clock, part, scratch.tmp, False)
-            # An explicit step within its region of stability need not be accurate.
-            explicit = step.implicit == 0 or error(problem, state, run, scratch, part) <= 1.0
-        if not explicit:
-            if not implicit.stages(problem, state, run, scratch, part, scratch.tmp):
-                run.patience = AGAIN
-                run.stale = 1
-                return RUNNING
-            settle(problem, state, scratch.tmp, at)
-        write_frame(state, run, frames, at, scratch.tmp)
         run.stale = 1
-    return GO_ON
+        if run.frames_used == frames.clock.size:
+            return False
+        at = max(frames.wanted[run.next_frame], step.clock)
+        stages(problem, state, scratch, step.clock, at - step.clock, scratch.tmp, False)
+        write_frame(state, run, frames, at, scratch.tmp)
+    return True
 
 
 @inner
@@ -424,7 +412,7 @@ def decide(problem, state, run, scratch, v):
         run.nearest_neuron, run.nearest_surface = scratch.step.neuron, scratch.step.surface
         return STORM
     if run.origin > 0:
-        copy(scratch.work.way, row(scratch.K[12], run.origin - 1, problem.e.shape[1]))
+        copy(scratch.work.way, row(v, run.origin - 1, problem.e.shape[1]))
         return ORIGIN
     return GO_ON
 
@@ -440,12 +428,16 @@ def release_now(problem, state, run, scratch):
 
 
 @inner
-def propose(problem, state, run, scratch):
-    """A step whose error fits, to y1; False if there is none.
+def pending_event(problem, state, run, scratch):
+    """Resolves the event that an implicit step has ended at; a status, or GO_ON."""
+    run.pending = 0
+    return decide(problem, state, run, scratch, scratch.K[0])
 
-    Implicit where stability rather than accuracy bounds an explicit one, which never settles outside its region of
-    stability.
-    """
+
+@inner
+def propose(problem, state, run, scratch):
+    """The length of the next step, as far as it is known, and of the longest that is stable: whether the step is for
+    `stiff.attempt`, as stability rather than accuracy bounds an explicit one."""
     step, work = scratch.step, scratch.work
     copy_rows(scratch.u0, work.u)
     # With decay neurons align at rates up to twice that, also at rest.
@@ -457,30 +449,18 @@ def propose(problem, state, run, scratch):
     if not h < np.inf:
         # A stretch of `windows` that came to nothing, in a run without end: no step is known yet.
         h = min(step.longest, 1.0)
-    step.implicit, step.grow, step.loss = 0, 1.0, 0.0
+    step.h, step.grow = h, 1.0
     if run.patience > 0:
         run.patience -= 1
-    elif scratch.stiff.rhs.size > 0 and h > AHEAD * step.longest:
-        step.loss = np.exp(log_loss(problem, work.f)) + penalty(problem, state, state.y)
-        size, err = offer(problem, state, run, scratch, h, step.longest)
-        if size > 0.0:
-            step.implicit, h = 1, size
-            step.grow = min(4.0, max(0.2, 0.9 * max(err, 1e-10) ** (-1.0 / implicit.ORDER)))
-        if size <= 0.0 or h * step.grow < WORTH * step.longest:
-            run.patience = AGAIN
-    step.h = h
-    if step.implicit:
-        run.taken += 1
-        return True
-    step.h = min(h, step.longest)
-    return shorten(problem, state, run, scratch)
+        return False
+    return run.implicit == 1 and h > AHEAD * step.longest
 
 
 @inner
 def shorten(problem, state, run, scratch):
-    """The explicit step, shortened until its error fits; False if it cannot be."""
+    """A step that is stable, to y1, shortened until its error fits; False if it cannot be."""
     step = scratch.step
-    clock, h = step.clock, step.h
+    clock, h = step.clock, min(step.h, step.longest)
     while True:
         run.taken += 1
         run.n_fields += STAGES - 1
@@ -500,51 +480,20 @@ def shorten(problem, state, run, scratch):
 
 @inner
 def finish(problem, state, run, scratch):
-    """The velocity at the end of the step; False if an implicit step fails the energy balance and is refused.
-
-    The energy dissipated, an integral of squared velocities, must equal the decrease of the loss: a test that the error
-    estimate of the state does not replace.
-    """
-    step, y1, work = scratch.step, scratch.y1, scratch.work
+    """The velocity at the end of the step, and what may have happened inside it."""
+    step, work = scratch.step, scratch.work
     step.last = step.clock + step.h >= run.end * (1.0 - 1e-15)
     step.new = run.end if step.last else step.clock + step.h
-    velocity(problem, state, y1, step.new, scratch.K[12], work)
+    velocity(problem, state, scratch.y1, step.new, scratch.K[12], work)
     run.n_fields += 1
-    if step.implicit:
-        now = np.exp(log_loss(problem, work.f)) + penalty(problem, state, y1)
-        gap = now - step.loss + y1[y1.size - 1] - state.y[y1.size - 1]
-        if not abs(gap) <= 0.1 * run.rtol * run.loss0:
-            run.n_rejected += 1
-            run.step = 0.5 * step.h
-            run.stale = 1
-            return False
     copy_rows(scratch.u1, work.u)
-    return True
-
-
-@inner
-def inspect(problem, state, run, scratch):
-    """What may have happened inside the step; False if an implicit step may contain an event, which only explicit ones
-    locate."""
-    step, work = scratch.step, scratch.work
     step.margin1 = 1.0
     if step.held:
         surfaces.noise(problem, state, scratch.y1, work)
         step.margin1, _, _, _ = surfaces.margins(problem, state, work, scratch.at_hi)
     step.suspects, step.moved, step.dips = 0, 0, 0
-    if step.implicit:
-        found = step.margin1 < 0.0 or implicit.may_meet(problem, state, scratch)
-        if step.held and not found:
-            found = implicit.may_release(problem, state, scratch)
-            run.stale = 1
-        if found:
-            run.patience = AGAIN
-            run.stale = 1
-            return False
-        return True
     suspects(problem, state, scratch)
     step.dips = step.held and may_release(state, scratch)
-    return True
 
 
 @inner
@@ -646,10 +595,9 @@ def stop_at_event(problem, state, run, scratch):
 
 
 @inner
-def count_step(run, step):
+def count_step(run):
     """One more step of the run."""
     run.n_steps += 1
-    run.n_stiff += step.implicit
     run.checked = 0
     run.wait = max(0, run.wait - 1)
 
@@ -694,6 +642,12 @@ def burst(problem, state, run, scratch, budget, frames, checkpoints):
     while True:
         if not begin(problem, state, run, scratch):
             return NOT_FINITE
+        if run.pending == 1:
+            status = pending_event(problem, state, run, scratch)
+            if status != GO_ON:
+                return status
+            write_checkpoint(state, run, checkpoints)
+            continue
         if release_due(problem, state, scratch):
             status = release_now(problem, state, run, scratch)
             if status != GO_ON:
@@ -708,17 +662,15 @@ def burst(problem, state, run, scratch, budget, frames, checkpoints):
             or run.frames_used == frames.clock.size
         ):
             return FLUSH
-        if not propose(problem, state, run, scratch):
+        if propose(problem, state, run, scratch):
+            return STIFF
+        if not shorten(problem, state, run, scratch):
             return STALLED
-        if not finish(problem, state, run, scratch) or not inspect(problem, state, run, scratch):
-            continue
+        finish(problem, state, run, scratch)
         event = locate(problem, state, run, scratch)
-        status = write_frames(problem, state, run, scratch, frames)
-        if status == FLUSH:
+        if not write_frames(problem, state, run, scratch, frames):
             return FLUSH
-        if status == RUNNING:
-            continue
-        count_step(run, scratch.step)
+        count_step(run)
         if event:
             status = stop_at_event(problem, state, run, scratch)
             if status != GO_ON:

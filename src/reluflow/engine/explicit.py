@@ -1,11 +1,11 @@
-"""One step of all neurons with bits frozen: order 8, or implicit where that is stiff; its error; what lies inside it.
+"""One step of all neurons with bits frozen, of order 8; its error; what lies inside it.
 
 Errors are measured per neuron on (q, b, c), so relative to its own scale, and on the outputs.
 """
 
 import numpy as np
 
-from reluflow.engine import implicit, surfaces
+from reluflow.engine import surfaces
 from reluflow.engine._jit import inner
 from reluflow.engine.field import SLID, copy, field, fill
 from reluflow.engine.layout import row, weights
@@ -211,31 +211,6 @@ def output_error(problem, state, run, e5, work):
         floor = 1e-15 * abs(a) * size[k] / run.rtol
         worst = max(worst, abs(df) / (max(1.0, abs(work.f[i])) + floor))
     return worst
-
-
-@inner
-def offer(problem, state, run, scratch, h, shortest):
-    """An implicit step to y1: (its size, its error over tolerance), the size 0 if `shortest` is too long.
-
-    Expects work at the present state and K[0]; leaves K[1:6] and the error in e5.
-    """
-    e5, work = scratch.e5, scratch.work
-    implicit.columns(problem, state, state.y, clock_shift(problem, scratch.step.clock), scratch, implicit.STAGES)
-    while h > shortest:
-        done = implicit.stages(problem, state, run, scratch, h, scratch.y1)
-        run.n_fields += 4 * implicit.STAGES
-        err = np.inf
-        for again in range(2 if done else 0):
-            implicit.estimate(problem, state, scratch, h, again == 1)
-            err = max(implicit.largest(problem, state, e5), output_error(problem, state, run, e5, work))
-            if run.loss0 > 0.0:
-                err = max(err, abs(e5[e5.size - 1]) / run.loss0)
-            err /= run.rtol
-            if err <= 1.0:
-                settle(problem, state, scratch.y1, scratch.step.clock + h)
-                return h, err
-        h *= max(0.2, 0.9 * err ** (-1.0 / implicit.ORDER)) if np.isfinite(err) else 0.25
-    return 0.0, 0.0
 
 
 @inner

@@ -391,22 +391,12 @@ def planar(problem, state, y, s, out, work):
 
 
 @inner
-def field(problem, state, y, s, out, work):
-    """The velocity of (q, b, c, energy) at y with respect to the clock, bits frozen; returns G."""
+def pulled(problem, state, y, fac, out, work):
+    """The velocity of (q, b, c) at y under the pulls in work.pull times `fac`; returns the energy rate over fac e^G."""
     m = state.sign.size
     r = problem.e.shape[1]
-    if r == 2:
-        G = planar(problem, state, y, s, out, work)
-        if problem.decay > 0.0:
-            add_decay(problem, state, y, out)
-        return G
-    outputs(problem, state, y, work)
-    G = drive(problem, work.f, work.g)
-    per_surface(problem, work.g, work.jump, work.base)
-    pulls(problem, state, work.jump, work.base, work)
     b, _ = weights(y, m)
     b_rate, c_rate = weights(out, m)
-    fac = np.exp(G + s)
     spent = 0.0
     for j in range(m):
         q, q_rate = row(y, j, r), row(out, j, r)
@@ -435,6 +425,23 @@ def field(problem, state, y, s, out, work):
             b_rate[j] = fac * h * (1.0 - bj) * (1.0 + bj)
             c_rate[j] = fac * bj * h
             spent += work.e2c[j] * (bj * bj * size + h * h)
+    return spent
+
+
+@inner
+def field(problem, state, y, s, out, work):
+    """The velocity of (q, b, c, energy) at y with respect to the clock, bits frozen; returns G."""
+    if problem.e.shape[1] == 2:
+        G = planar(problem, state, y, s, out, work)
+        if problem.decay > 0.0:
+            add_decay(problem, state, y, out)
+        return G
+    outputs(problem, state, y, work)
+    G = drive(problem, work.f, work.g)
+    per_surface(problem, work.g, work.jump, work.base)
+    pulls(problem, state, work.jump, work.base, work)
+    fac = np.exp(G + s)
+    spent = pulled(problem, state, y, fac, out, work)
     out[out.size - 1] = spent * fac * np.exp(G)
     if problem.decay > 0.0:
         add_decay(problem, state, y, out)

@@ -12,20 +12,18 @@ from __future__ import annotations
 
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from reluflow.engine._jit import APART, glue
-
-if TYPE_CHECKING:
-    from reluflow.engine.implicit import Stiff
 
 # How a burst ended. ORIGIN: a neuron at w = 0 must be handled by `rare` before the next step.
 RUNNING, REACHED, STATIONARY, FLUSH, STALLED, NOT_FINITE, STORM, QUIET, ORIGIN = 0, 1, 2, 3, 4, 5, 6, 7, 8
 CANCELLED = 10  # 9 is `windows.SHORT`
 SWITCH = 11  # the other regime is cheaper from here on: run.regime has changed
 PAUSED = 12  # inside a stretch, which the next burst goes on with
+STIFF = 13  # the next step is for `stiff.attempt`, or `vector.implicit.attempt`
 COUPLED, WINDOWS = 0, 1
 
 RUN = np.dtype(
@@ -57,7 +55,9 @@ RUN = np.dtype(
         ("stride", "i8"),  # steps between two checkpoints
         ("tick", "i8"),  # steps since the last one
         ("wait", "i8"),  # steps before a jump is tried again
-        ("patience", "i8"),  # steps before an implicit one is tried again
+        ("implicit", "i8"),  # 1 when implicit steps may be taken
+        ("patience", "i8"),  # steps before one is tried again
+        ("pending", "i8"),  # 1 when an implicit step has ended at an event, which is not resolved yet
         ("origin", "i8"),  # 1 + the neuron that has arrived at w = 0, 0 for none
         ("checked", "i8"),  # 1 when dormant neurons were looked at since the last step
         ("taken", "i8"),  # steps tried in this burst
@@ -76,13 +76,13 @@ STEP = np.dtype(
     [
         ("clock", "f8"),  # at the start
         ("h", "f8"),
+        ("whole", "f8"),  # its length before it was cut at an event
         ("new", "f8"),  # clock at the end, or at the event
         ("longest", "f8"),  # that an explicit step may be and stay stable
         ("grow", "f8"),  # the next step may be this much longer
         ("loss", "f8"),  # at the start, for an implicit step
         ("margin0", "f8"),  # smallest release margin at the start and at the end
         ("margin1", "f8"),
-        ("implicit", "i8"),
         ("last", "i8"),  # 1 when it ends at run.end
         ("held", "i8"),  # 1 when a neuron is held on a surface, or at w = 0 where `ways` counts the ways out
         ("dormant", "i8"),  # 1 when a neuron rests at w = 0 in more dimensions
@@ -176,7 +176,6 @@ class Scratch(NamedTuple):
     who: np.ndarray  # (m (S + 1),) pairs of neuron and surface that may have met
     where: np.ndarray
     poly: np.ndarray  # (7,) a coordinate over the step
-    stiff: Stiff
     work: Work
 
 
@@ -331,7 +330,7 @@ def new_work(m: int, r: int, surfaces: int, n: int) -> Work:
     return work._replace(log=empty_apart((max(1024, 5 * m * (S + 2)), 5)))
 
 
-def new_scratch(work: Work, stiff: Stiff, size: int) -> Scratch:
+def new_scratch(work: Work, size: int) -> Scratch:
     """Scratch space of the stepping loop for states of `size` numbers."""
     m, S = work.u.shape
     vector, cells = np.zeros(size), np.zeros((m, S))
@@ -353,7 +352,6 @@ def new_scratch(work: Work, stiff: Stiff, size: int) -> Scratch:
             who=pairs,
             where=pairs,
             poly=np.zeros(7),
-            stiff=stiff,
             work=work,
         )
     )

@@ -690,7 +690,9 @@ def attracted(problem, state, work, j, box, a):
     k = box.surface[a]
     bound = box.grain + 10.0 * work.noise[k]
     low, high = box.n[a] - box.lower[a], box.upper[a] - box.n[a]
-    if low > bound and (high > bound or (box.dependent and abs(box.v[a]) <= bound)):
+    # Let go with a bit of 1 to rounding and back at once: held, until its bit would have to be clearly above 1.
+    back = work.mark[k] == FALLING and state.code[j, k] == ON + FRESH
+    if low > bound and (high > bound or back or (box.dependent and abs(box.v[a]) <= bound)):
         state.bits[j, k] = min(1.0, box.n[a] / abs(work.jump[k]))
         state.code[j, k] = SLID
         return 1.0 if box.dependent else min(low, high) / box.scale

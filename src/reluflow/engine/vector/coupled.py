@@ -33,6 +33,7 @@ from reluflow.engine.layout import (
     RUNNING,
     STALLED,
     STATIONARY,
+    STIFF,
     STORM,
     SWITCH,
     WINDOWS,
@@ -61,7 +62,6 @@ from reluflow.engine.vector.locate import first_release, released_before
 from reluflow.engine.vector.surfaces import margins
 from reluflow.engine.ways import few
 
-STIFF = 13  # a status of its own: the next step is for `implicit.attempt`
 MERGE = -16.0  # log of a follower's size over its neuron's, above which it is added to the neuron
 
 # Reasons to stop ------------------------------------------------------------------------------------------------------

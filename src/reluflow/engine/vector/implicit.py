@@ -27,8 +27,8 @@ from reluflow.engine.implicit import (
     defect,
     equations,
     factor,
+    first_meeting,
     low_rank,
-    may_meet,
     newton,
 )
 from reluflow.engine.layout import FLUSH, row, weights
@@ -37,7 +37,7 @@ from reluflow.engine.vector import explicit
 from reluflow.engine.vector.coupled import merge, write_checkpoint, write_frame
 from reluflow.engine.vector.explicit import error, output_error, settle, square_norm
 from reluflow.engine.vector.field import bend, clock_shift, log_loss, noise, velocity
-from reluflow.engine.vector.layout import heads, pair
+from reluflow.engine.vector.layout import Work, heads, pair
 from reluflow.engine.vector.surfaces import margins
 
 
@@ -49,11 +49,12 @@ class Unknowns(NamedTuple):
 
 
 class Path(NamedTuple):
-    """What `implicit.may_meet` reads off a step."""
+    """What `implicit.first_meeting` reads off a step."""
 
     stiff: Stiff
     poly: np.ndarray
     u0: np.ndarray
+    work: Work
 
 
 @inner
@@ -291,7 +292,7 @@ def attempt(problem, state, run, scratch, stiff, frames, checkpoints):
         run.n_rejected += 1
         run.step = 0.5 * h
         return GO_ON
-    met = may_meet(problem, state, Path(stiff, scratch.poly, scratch.u0))
+    met = first_meeting(problem, state, Path(stiff, scratch.poly, scratch.u0, scratch.work))[0] <= 1.0
     if met or (step.held == 1 and may_release(problem, state, scratch, stiff)):
         run.patience = AGAIN
         return GO_ON
