@@ -41,6 +41,7 @@ class Hold(NamedTuple):
     scale: float  # sum of the moduli of the neuron's forces on other surfaces
     held: float  # the same for the surfaces it is held on
     noise: float  # rounding error of the jump
+    loose: float  # rounding error of the forces on other surfaces
     slope: float
     pinned: bool
 
@@ -65,7 +66,7 @@ class Box(NamedTuple):
     n: np.ndarray
     v: np.ndarray  # p - G n, the normal velocities
     scale: float  # sum of the moduli of all forces
-    grain: float  # rounding of the velocities
+    grain: float  # rounding of the velocities, that of the forces on other surfaces included
     dependent: bool  # whether the normals depend on each other
 
 
@@ -139,7 +140,7 @@ def noise(problem, state, y, work):
 @inner
 def grain_of_hold(hold):
     """Forces on a held surface that are rounding."""
-    return ROUND * (hold.scale + hold.held) + 10.0 * hold.noise
+    return ROUND * (hold.scale + hold.held) + 10.0 * hold.noise + hold.loose
 
 
 @inner
@@ -181,9 +182,9 @@ def multipliers(state, work, j):
 
 
 @making
-def dependent_margin(problem, state, work, j, scale, held):
+def dependent_margin(problem, state, work, j, scale, grain):
     """(margin, surface) of neuron j held on surfaces whose normals depend on each other: it stays while some bits in
-    the box keep its velocity along all of them at 0. Sets these bits."""
+    the box keep its velocity along all of them at 0. Sets these bits; `grain` is the rounding of forces elsewhere."""
     big = state.bits.shape[1]
     r = problem.e.shape[1]
     s, t = state.sign[j], 0
@@ -193,7 +194,7 @@ def dependent_margin(problem, state, work, j, scale, held):
     surface, G = np.empty(t + APART, np.int64)[:t], np.empty((t + APART, t))[:t]
     p, n = np.empty(t + APART)[:t], np.empty(t + APART)[:t]
     lower, upper = np.empty(t + APART)[:t], np.empty(t + APART)[:t]
-    t, grain = 0, ROUND * (scale + held)
+    t = 0
     for k in range(big):
         if (state.code[j, k] & 3) >= SLID:
             surface[t] = k
@@ -262,16 +263,17 @@ def margins(problem, state, work, out):
         if state.slid[j] == 0 or state.dead[j] != 0:
             continue
         scale = 1e-300
-        held, codes = 0.0, 0
+        held, loose, codes = 0.0, 0.0, 0
         for k in range(big):
             if (state.code[j, k] & 3) < SLID:
                 scale += abs(state.bits[j, k] * work.jump[k] + work.base[k])
+                loose += state.bits[j, k] * work.noise[k]
             else:
                 held += abs(work.jump[k]) + abs(work.base[k])
                 codes += 1
         clear = 2.0 * ROUND * (scale + held) / scale
         if codes > state.slid[j]:
-            margin, k = dependent_margin(problem, state, work, j, scale, held)
+            margin, k = dependent_margin(problem, state, work, j, scale, ROUND * (scale + held) + loose)
             margin = muted(state, j, k, margin, clear)
             for a in range(state.slid[j]):
                 out[j, state.where[j, a]] = margin
@@ -288,7 +290,7 @@ def margins(problem, state, work, out):
             if abs(F) <= 10.0 * work.noise[k]:
                 continue
             pinned = (state.code[j, k] & 3) == PINNED
-            margin, to = held_margin(F, need, Hold(s, scale, held, work.noise[k], problem.slope, pinned))
+            margin, to = held_margin(F, need, Hold(s, scale, held, work.noise[k], loose, problem.slope, pinned))
             margin = muted(state, j, k, margin, clear)
             if s * F < 0.0 and not pinned:
                 state.bits[j, k] = min(1.0, max(problem.slope, need / F))
@@ -628,15 +630,17 @@ def gather(problem, state, work, j):
         if mark[k] != ABSENT:
             surface[t] = k
             t += 1
-    scale = 1e-300
+    scale, loose = 1e-300, 0.0
     for a in range(t):
         p[a] = 0.0
     for k in range(big):
+        if mark[k] == ABSENT:
+            loose += state.bits[j, k] * work.noise[k]
         coef = work.base[k] + (state.bits[j, k] * work.jump[k] if mark[k] == ABSENT else 0.0)
         scale += abs(coef) + (abs(work.jump[k]) if mark[k] != ABSENT else 0.0)
         for a in range(t):
             p[a] += s * coef * problem.gram[surface[a], k]
-    grain = ROUND * scale
+    grain = ROUND * scale + loose
     # n is the force s m F along e_k with its sign turned, so that attracting surfaces have n = m |F| >= 0.
     for a in range(t):
         k = surface[a]
@@ -644,7 +648,7 @@ def gather(problem, state, work, j):
         for b in range(t):
             G[a, b] = problem.gram[k, surface[b]]
         # Bits that differ by less than rounding decide nothing: such a surface is simply crossed.
-        attract[a] = 1 if s * F * (1.0 - problem.slope) < -(grain + 10.0 * work.noise[k]) else 0
+        attract[a] = 1 if s * F * (1.0 - problem.slope) < -(ROUND * scale + 10.0 * work.noise[k]) else 0
         if attract[a] == 1 and mark[k] != FORCE_OFF and mark[k] != FORCE_ON:
             lower[a], upper[a] = problem.slope * abs(F), abs(F)
         else:
