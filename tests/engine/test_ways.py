@@ -5,17 +5,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from reluflow.engine.ways import MOST, rays
+
 
 def random_forces(seed, r):
     """Surfaces with random normals and forces, as the kernels hold them; forces are negative more often than not."""
     g = np.random.default_rng([seed, r])
-    big = 1 if r == 1 else int(g.integers(2, 12))
+    big = 1 if r == 1 else int(g.integers(max(2, r), 12))
     e = g.normal(size=(big, r))
     e /= np.linalg.norm(e, axis=1)[:, None]
     jump = np.abs(g.normal(size=big)) * np.where(g.random(big) < 0.15, 1.0, -1.0)
     base = 0.3 * g.normal(size=big) * (g.random() < 0.3)
     opposite = np.where(base != 0, 1, 0)
-    problem = SimpleNamespace(e=e, slope=float(g.choice([0.0, 0.2])), opposite=opposite)
+    slope = float(g.choice([0.0, 0.2]))
+    problem = SimpleNamespace(e=e, slope=slope, opposite=opposite, rank=r, rays=rays(e, r))
     return problem, SimpleNamespace(jump=jump, base=base, noise=np.full(big, 1e-300))
 
 
@@ -71,3 +74,41 @@ def test_a_neuron_of_the_other_sign_leaves_under_the_opposite_forces(engine):
     problem, work = random_forces(5, 2)
     minus = SimpleNamespace(jump=-work.jump, base=-work.base, noise=work.noise)
     assert engine.ways.closed(problem, work, -1.0, 100.0) == engine.ways.closed(problem, minus, 1.0, 100.0)
+
+
+@pytest.mark.parametrize("r", [3, 4])
+def test_in_more_dimensions_a_direction_that_grows_means_a_ray_that_does(engine, r):
+    open_ones = 0
+    z = np.random.default_rng(r).normal(size=(40_000, r))
+    for seed in range(60):
+        problem, work = random_forces(seed, r)
+        closed = engine.ways.closed(problem, work, 1.0, 100.0)
+        assert closed < 0.0 or np.max(growth(problem, work, z)) <= 1e-9 * size_of(work)
+        if closed < 0.0:
+            open_ones += 1
+            ray, steepest = engine.ways.steepest(problem, work, 1.0)
+            found = growth(problem, work, problem.rays[ray : ray + 1])[0]
+            assert found == pytest.approx(steepest, abs=1e-13 * size_of(work)) and found > 0.0
+    assert 5 < open_ones < 55
+
+
+def test_rays_lie_on_their_surfaces_and_are_counted_once():
+    cube = np.array(np.meshgrid([1.0], [-1.0, 1.0], [-1.0, 1.0])).reshape(3, -1).T / np.sqrt(3)
+    e = np.concatenate([np.eye(3), cube, [[np.sqrt(0.5), np.sqrt(0.5), 0.0]]])
+    found = rays(np.pad(e, ((0, 0), (0, 1))), 3)  # with a coordinate outside the span
+    assert np.all(found[:, 3] == 0.0) and len(np.unique(np.round(found, 9), axis=0)) == len(found)
+    u = np.abs(found[:, :3] @ e.T)
+    assert np.all((u <= 1e-14) | (u > 1e-3)) and np.all(np.sum(u <= 1e-14, axis=1) >= 2)
+    by_pairs = np.array([np.cross(a, b) for i, a in enumerate(e) for b in e[:i]])
+    cosines = np.abs(by_pairs @ found[:, :3].T) / np.linalg.norm(by_pairs, axis=1)[:, None]
+    assert np.all(np.max(cosines, axis=1) > 1.0 - 1e-14)
+
+
+def test_one_dimension_inside_the_plane_has_two_rays():
+    np.testing.assert_array_equal(rays(np.array([[1.0, 0.0]]), 1), [[1.0, 0.0], [-1.0, 0.0]])
+
+
+def test_too_many_rays_are_not_tabulated():
+    e = np.random.default_rng(0).normal(size=(46, 3))
+    assert len(rays(e[:45], 3)) == 2 * 45 * 44 // 2 <= MOST < 2 * 90 * 89 // 2
+    assert len(rays(np.concatenate([e, e + 1.0]), 3)) == 0

@@ -34,8 +34,34 @@ def both(problem, t1, rtol, monkeypatch):
     return steps, windows
 
 
+def shift(sol, events, at, before=1e-3):
+    """How far an error of 1 in every output moves a release in time, by the flow just before it.
+
+    A held surface k of a neuron is released when nu_k, the force that keeps it there, is g_k or slope g_k. With held
+    surfaces and bits as they are, R = nu_k - bit g_k is linear in the drive g, so R moves by sum_i |dR/dg_i| / n at
+    most (square loss, mean) and the moment by that over the rate of R.
+    """
+    t, j, k, kind = (column[at] for column in (events.t, events.neuron, events.datum, events.kind))
+    assert kind in ("release_on", "release_off")
+    x, y, slope = sol.problem.data.x, sol.problem.data.y, sol.problem.activation.slope
+    w = sol.at(t - before).w[j]
+    u = x @ w / (np.linalg.norm(x, axis=1) * np.linalg.norm(w))
+    held = np.abs(u) < 1e-9
+    bits = np.where(held, 0.0, np.where(u > 0.0, 1.0, slope))
+    nu = np.zeros((len(y), len(y)))
+    nu[held] = -np.linalg.lstsq(x[held].T, (bits[:, None] * x).T, rcond=None)[0]
+    row = nu[k] - (1.0 if kind == "release_on" else slope) * np.eye(len(y))[k]
+    g = (y - sol.outputs_at(t - before * np.array([2.0, 1.0]))) / len(y)
+    return np.sum(np.abs(row)) / len(y) / abs(np.diff(g @ row)[0] / before)
+
+
 def agree(steps, windows, t1, rtol):
-    """The promise, away from bifurcations: outputs and event times to 100 rtol."""
+    """The promise, away from bifurcations: outputs and event times to 100 rtol.
+
+    The outputs alone decide when a neuron is released: where they hardly move, an error of 100 rtol in them, which is
+    all that is promised, shifts that moment by more. For seed 7 of the square loss, near t = 6.7, where the margin of
+    the hold changes by 1e-3 a unit of time, an error of 1 in the outputs shifts it by 253; it was off by 1,880 rtol.
+    """
     t = np.linspace(0.0, t1, 9)[1:]
     f = steps.outputs_at(t)
     assert np.max(np.abs(f - windows.outputs_at(t)) / np.maximum(1.0, np.abs(f))) < 100 * rtol
@@ -43,7 +69,9 @@ def agree(steps, windows, t1, rtol):
     order_a, order_b = (np.lexsort((e.datum, e.neuron, np.round(e.t, 4))) for e in (a, b))
     for column in ("neuron", "datum", "code"):
         np.testing.assert_array_equal(getattr(a, column)[order_a], getattr(b, column)[order_b])
-    np.testing.assert_allclose(a.t[order_a], b.t[order_b], rtol=0, atol=100 * rtol * t1)
+    off = np.abs(a.t[order_a] - b.t[order_b])
+    for k in np.flatnonzero(off > 100 * rtol * t1):
+        assert steps.problem.loss == "square" and off[k] <= 100 * rtol * shift(steps, a, order_a[k])
 
 
 @pytest.mark.parametrize("loss, slope, balanced", CASES)

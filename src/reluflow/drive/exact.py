@@ -17,7 +17,7 @@ from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.drive.threads import PAUSE, PAYS, Team, threads_wanted
 from reluflow.drive.wake import note_free_to_leave
-from reluflow.engine import coupled, implicit, layout, rare, stiff, windows
+from reluflow.engine import coupled, implicit, layout, rare, stiff, ways, windows
 from reluflow.engine.coupled import GO_ON
 from reluflow.engine.pack import Coordinates, Units, pack, units_of
 from reluflow.engine.tracer import Window
@@ -81,7 +81,7 @@ class Machine:
         self.c_stop = 0.5 * np.log(ACTIVE)
         self.drifts = False  # whether the last horizon was that of drift
         self.row_bytes = 8 * (self.size + 2) + self.m * self.big
-        self.first, self.jumps = 1, 0
+        self.first, self.jumps, self.counted_ways = 1, 0, False
         self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
         cells = self.m * self.big
         self.rows = max(8, min(256, int(4e6 / (8 * (self.size + cells)))))
@@ -435,7 +435,18 @@ class Machine:
         self.span.next = first
         return self._rare(rare.JUMP)
 
+    def _count_ways(self, mode: int) -> None:
+        """Tabulates the ways out of w = 0 before they are first needed, so that no decision depends on which came
+        first: at a neuron's arrival, or in a jump that may contain one, or where one stands already."""
+        if self.counted_ways or self.packed.rank <= ways.FEW:
+            return
+        small = mode == rare.AT_ORIGIN or (mode == rare.JUMP and np.any(self.state.delta_sign > 0.0))
+        if small or not np.all(np.any(layout.parts(self.state.y, self.m)[0], axis=1)):
+            self.counted_ways = True
+            self.packed = self.packed._replace(rays=layout.apart(ways.rays(self.packed.e, self.packed.rank)))
+
     def _rare(self, mode: int) -> float:
+        self._count_ways(mode)
         return rare.handle(mode, self.packed, self.state, self.run, self.scratch, self.span, self.looked)
 
     def burst(self, budget: int) -> int:

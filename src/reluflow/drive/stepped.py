@@ -332,6 +332,8 @@ def plain_pack(problem: Problem) -> tuple[Pack, Coordinates, Start]:
         alpha=norms[kept],
         y=np.array(y[kept]),
         opposite=np.zeros(len(kept), np.int64),
+        rays=np.empty((0, 0)),
+        rank=len(basis),
         weight=float(problem.weight),
         constant=loss_at_zero(problem, np.delete(y, kept)),
         loss=LOSSES[problem.loss].code,

@@ -4,6 +4,14 @@ A neuron may die on the boundary of the last datum it saw, pushed there by s g <
 s g < 0 nothing else is possible. Should s g turn positive later, it may stay or leave at any time: solutions are not
 unique. The run keeps it off, as descent does; here the instant is found and recorded, as a second `dead` event that
 names the datum and is not unique.
+
+The push of a datum is looked at where the run kept its state. A long run keeps one state of many steps; between two of
+them the push is at most what the energy E spent there and the time T allow,
+
+    |f_i(t) - f_i(s)| <= max |grad f_i| int |theta'| dt <= |x_i| (|theta| + sqrt(T E)) sqrt(T E),
+
+and where that does not keep it from turning positive the run is repeated and looked at more often, the likeliest
+places first, for as long as that costs less than a quarter of the run (of a short one, than all of it).
 """
 
 from __future__ import annotations
@@ -25,6 +33,8 @@ if TYPE_CHECKING:
 
 ON_IT = 1e-13  # of |w|: a dead neuron this near to a boundary is on it
 CLEARLY = 100.0  # tolerances by which s g must have turned: outputs are promised to as many
+BETWEEN, DEEP = 16, 4  # places looked at between two states, and how often again between these
+SHARE, SHORT = 0.25, 1000  # what this may cost: a share of the steps of a run, or as many steps
 
 
 def note_free_to_leave(machine: Machine, tape: Tape) -> None:
@@ -43,9 +53,11 @@ def note_free_to_leave(machine: Machine, tape: Tape) -> None:
     known = tape.all_events()
     died = known[known[:, 3] == EV_DEAD]
     deaths = dict(zip(died[:, 1].astype(int).tolist(), died[:, 0].tolist(), strict=True))
+    sides = [1.0 if b[j] >= 0.0 else -1.0 for j, _ in pairs]
+    if machine.run.stride > 1:
+        pushes.look_between({(k, s, deaths.get(j, 0.0)) for (j, k), s in zip(pairs, sides, strict=True)})
     rows = []
-    for j, k in pairs:
-        s = 1.0 if b[j] >= 0.0 else -1.0
+    for (j, k), s in zip(pairs, sides, strict=True):
         clock = pushes.turns(k, s, deaths.get(j, 0.0))
         if clock is not None:
             rows.append((clock, j, k, EV_DEAD, 0.0))
@@ -59,6 +71,7 @@ class _Pushes:
 
     def __init__(self, machine: Machine, marks: States, resume: np.ndarray):
         self.machine, self.marks, self.resume = machine, marks, resume
+        self.start = np.arange(len(marks.clock))  # the checkpoint from which each state is reached
         packed = machine.packed
         self.weight = np.zeros((machine.n, machine.big))  # |x_i| of the rows of each surface
         self.weight[np.arange(machine.n), packed.surf] = np.abs(packed.alpha)
@@ -67,7 +80,7 @@ class _Pushes:
         ] = {}  # neurons that died on one datum are woken together
         self.signs: dict[tuple[int, float], tuple[list[int], list[int]]] = {}
         self.clock: list[float] = marks.clock.tolist()
-        self.at_marks = self._of(marks)
+        self.at_marks, self.room = self._of(marks), self._room(marks)
         size = np.sum(self.weight, axis=0)
         self.clearly = CLEARLY * machine.run.rtol * packed.weight * np.max(np.abs(packed.y)) * size
 
@@ -82,6 +95,60 @@ class _Pushes:
         f = self.machine.look(states.clock, states.y, states.code)[0] / self.machine.units.y0
         g = LOSSES[self.machine.made_of[0].loss].force(packed.y, f, packed.weight)
         return np.einsum("ti,ik->tk", g, self.weight)
+
+    def _room(self, states: States) -> np.ndarray:
+        """(rows, 2) |theta|, and the energy spent until then."""
+        q, b, c, energy = parts(states.y, self.machine.m)
+        theta = np.exp(2.0 * c) * (np.sum(q * q, axis=-1) + b * b)
+        return np.column_stack([np.sqrt(np.sum(theta, axis=-1)), energy])
+
+    def _may_turn(self, wanted: set[tuple[int, float, float]]) -> np.ndarray:
+        """The rows behind which some s F_k that is not positive may turn clearly positive before the next row, and
+        back, before it is seen to: for surfaces k, signs s and moments of death. The likeliest first."""
+        clock = np.array(self.clock)
+        way = np.sqrt(np.diff(clock) * np.maximum(0.0, np.diff(self.room[:, 1])))
+        way *= np.minimum(self.room[:-1, 0], self.room[1:, 0]) + way
+        # |dg_i| <= weight |df_i|, as l'' is at most 1 without a tail.
+        speed = self.machine.packed.weight * np.einsum("ik,ik->k", self.weight, self.weight)
+        excess = np.zeros(len(way))
+        for k, s, since in wanted:
+            push = s * self.at_marks[:, k]
+            highest = 0.5 * (push[:-1] + push[1:] + speed[k] * way)
+            seen = np.cumsum((push > self.clearly[k]) & (clock >= since))[1:] > 0
+            may = (np.maximum(push[:-1], push[1:]) <= 0.0) & (highest > self.clearly[k]) & (clock[1:] > since) & ~seen
+            excess = np.maximum(excess, np.where(may, highest / self.clearly[k], 0.0))
+        likeliest = np.argsort(-excess, kind="stable")
+        return likeliest[excess[likeliest] > 0.0]
+
+    def look_between(self, wanted: set[tuple[int, float, float]]) -> None:
+        """Adds states of a run that kept few of them, where pushes may have turned and back in between."""
+        run = self.machine.run
+        count = int(min(BETWEEN, run.stride))
+        left = max(int(SHARE * run.n_steps), SHORT) // (int(run.stride) + count)
+        for _ in range(DEEP):
+            rows = np.sort(self._may_turn(wanted)[:left])
+            if rows.size == 0:
+                return
+            left -= rows.size
+            clock = np.array(self.clock)
+            pushes, room, clocks = [self.at_marks], [self.room], [clock]
+            for row in rows.tolist():
+                at = np.linspace(clock[row], clock[row + 1], count + 2)[1:-1]
+                states = self._replayed(int(self.start[row]), at)
+                pushes.append(self._of(states))
+                room.append(self._room(states))
+                clocks.append(at)
+            clock = np.concatenate(clocks)
+            order = np.argsort(clock, kind="stable")
+            self.start = np.concatenate([self.start, np.repeat(self.start[rows], count)])[order]
+            self.clock = clock[order].tolist()
+            self.at_marks, self.room = np.concatenate(pushes)[order], np.concatenate(room)[order]
+
+    def _replayed(self, row: int, clock: np.ndarray) -> States:
+        """States at ascending clock values, reached from a checkpoint."""
+        start = self.marks.rows([row])
+        self.again.restore(float(start.clock[0]), float(self.resume[row]), start.y[0], start.code[0])
+        return States(clock, *self.again.frames(clock))
 
     def turns(self, k: int, s: float, since: float) -> float | None:
         """The clock at which s F_k turns from negative to clearly positive for the first time; None if it does not."""
@@ -112,14 +179,11 @@ class _Pushes:
         from scipy.optimize import brentq
 
         k, s, row, begin = place
-        start = self.marks.rows([row])
 
         def push(clock: float) -> float:
-            self.again.restore(float(start.clock[0]), float(self.resume[row]), start.y[0], start.code[0])
-            y, code = self.again.frames(np.array([clock]))
-            return s * float(self._of(States(np.array([clock]), y, code))[0, k])
+            return s * float(self._of(self._replayed(int(self.start[row]), np.array([clock])))[0, k])
 
-        low = push(begin) if begin > start.clock[0] else s * self.at_marks[row, k]
+        low = push(begin) if begin > self.clock[row] else s * self.at_marks[row, k]
         if low >= 0.0:
             return None if low > 0.0 else begin
         return float(brentq(push, begin, end, xtol=1e-12 * max(end, 1.0), rtol=1e-12)) if push(end) > 0.0 else end

@@ -84,8 +84,8 @@ STEP = np.dtype(
         ("margin0", "f8"),  # smallest release margin at the start and at the end
         ("margin1", "f8"),
         ("last", "i8"),  # 1 when it ends at run.end
-        ("held", "i8"),  # 1 when a neuron is held on a surface, or at w = 0 where `ways` counts the ways out
-        ("dormant", "i8"),  # 1 when a neuron rests at w = 0 in more dimensions
+        ("held", "i8"),  # 1 when a neuron is held on a surface, or at w = 0 where `ways` has counted the ways out
+        ("dormant", "i8"),  # 1 when a neuron rests at w = 0 where they are too many
         ("suspects", "i8"),  # pairs in who, where
         ("moved", "i8"),  # 1 when a coordinate was put back on its surface
         ("dips", "i8"),  # 1 when a held surface comes near to its release

@@ -363,7 +363,7 @@ def first_release(problem, state, run, scratch, hi):
     grain = max(1e-16, 1e-4 * run.rtol * max(1.0, step.clock / step.h))
     lo, last, stuck = 0.0, 2.0, False
     _, neuron, surface, side = margin_at(problem, state, scratch, hi, at_hi)
-    for turn in range(80):
+    for turn in range(130):
         run.n_fields += 1
         if hi - lo < 100.0 * grain:
             break
@@ -371,7 +371,9 @@ def first_release(problem, state, run, scratch, hi):
         if stuck:
             # Estimates from one side agree, with the other end far away: look just across.
             x = hi - 50.0 * grain if last == hi else lo + 50.0 * grain
-        if turn % 5 == 4 or not lo < x < hi:
+        # Lines between the ends approach from one side where the margin has a kink at its zero: two ways out of w = 0
+        # that open together.
+        if turn % 5 == 4 or turn >= 80 or not lo < x < hi:
             x = 0.5 * (lo + hi)
         low, j, k, to = margin_at(problem, state, scratch, x, at_x)
         stuck = abs(x - last) < grain

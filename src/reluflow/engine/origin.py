@@ -1,7 +1,8 @@
 """A neuron at w = 0, where every surface meets: it passes, turns, or stays until the drive lets it leave.
 
 Reached only while sliding, or started at. Where every surface attracts (s F_k <= 0) the neuron goes uphill on a concave
-function and what follows is unique; in the plane the ways out are counted; elsewhere it is recorded as not unique.
+function and what follows is unique; in the plane the ways out are counted; elsewhere it is recorded as not unique, and
+leaves, if it rested, along the first ray that opens.
 """
 
 from typing import NamedTuple
@@ -13,7 +14,18 @@ from reluflow.engine._jit import APART, inner, making
 from reluflow.engine.events import record, settle_surfaces
 from reluflow.engine.field import DORMANT, FRESH, OFF, ON, PINNED, SLID, fill
 from reluflow.engine.layout import row
-from reluflow.engine.ways import GOING, circle, closed, few, out_of_line, out_of_plane, unique_in_plane
+from reluflow.engine.ways import (
+    ALONG,
+    FEW,
+    GOING,
+    circle,
+    closed,
+    few,
+    out_of_line,
+    out_of_plane,
+    steepest,
+    unique_in_plane,
+)
 
 MANY = 3  # changes of side in the last steps of the ascent: the ray lies on the surface
 
@@ -57,21 +69,21 @@ def rest_if_held(problem, state, run, work):
 @making
 def unique_way(problem, work, sign):
     """1 if what a neuron at w = 0 does is unique, 0 if it is not, or not known to be."""
-    big, r = problem.e.shape
+    big = problem.e.shape[0]
     concave = True
     for k in range(big):
         concave = concave and sign * work.jump[k] <= 10.0 * work.noise[k]
     if concave or big == 0:
         return 1.0
-    if not few(problem):
+    if problem.rank > FEW:
         return 0.0
-    return unique_in_plane(circle(problem, work, sign)) if r == 2 else out_of_line(problem, work, sign)[1]
+    return unique_in_plane(circle(problem, work, sign)) if problem.rank == 2 else out_of_line(problem, work, sign)[1]
 
 
 @making
 def counted(problem, work, sign, way):
     """The way out of w = 0 in one or two dimensions, uphill from `way`."""
-    big, r = problem.e.shape
+    big, r = problem.e.shape[0], problem.rank
     out = out_of_plane(problem, work, sign, way[0], way[1]) if r == 2 else out_of_line(problem, work, sign)[0]
     side, flips = np.empty(big + APART, np.int64)[:big], np.empty(big + APART, np.int64)[:big]
     for k in range(big):
@@ -81,6 +93,38 @@ def counted(problem, work, sign, way):
         side[k] = 1 if u > 0.0 else 0
         flips[k] = MANY if k == out.surface else 0
     return Ascent(side, flips, out.growth, 0.0 if closed(problem, work, sign, GOING) < 0.0 else np.inf)
+
+
+@making
+def along_ray(problem, work, sign):
+    """The way out of w = 0 next to the steepest ray, on its side of every surface that repels. On the surfaces that
+    attract it is decided by `surfaces.resolve`, all of them at once: s D is the element of least norm of a convex set,
+    along the ray if that alone has opened, or else along what the surfaces leave of the force that opened a cell."""
+    big, r = problem.e.shape
+    side, flips = np.empty(big + APART, np.int64)[:big], np.empty(big + APART, np.int64)[:big]
+    ray, growth = steepest(problem, work, sign)
+    for k in range(big):
+        u = 0.0
+        for i in range(r):
+            u += problem.rays[ray, i] * problem.e[k, i]
+        side[k] = 1 if u > ALONG else 0
+        flips[k] = MANY if abs(u) <= ALONG or sign * work.jump[k] < 0.0 else 0
+    return Ascent(side, flips, growth, 0.0 if closed(problem, work, sign, GOING) < 0.0 else np.inf)
+
+
+@making
+def found_way(problem, state, work, j, way):
+    """The way out of w = 0 for neuron j, uphill from `way`; along the ray that has opened if it rested there."""
+    sign = state.sign[j]
+    if not few(problem):
+        return ascend(problem, work, sign, way)
+    if problem.rank <= FEW:
+        return counted(problem, work, sign, way)
+    ray = along_ray(problem, work, sign)
+    if state.dead[j] == DORMANT or ray.growth <= ray.least:
+        return ray
+    uphill = ascend(problem, work, sign, way)
+    return uphill if uphill.growth > uphill.least else ray
 
 
 @making
@@ -124,12 +168,14 @@ def ascend(problem, work, sign, way):
 
 @making
 def leave_origin(problem, state, run, work, j, way):
-    """From w_j = 0 along a ray z with sign D(z) along z, counted out in the plane, or else by `ascend` from `way`.
+    """From w_j = 0 along a ray z with sign D(z) along z: see `found_way`.
 
     Surfaces on which the ascent keeps switching are held and resolved; without a ray that grows the neuron rests at 0.
     """
-    found = counted(problem, work, state.sign[j], way) if few(problem) else ascend(problem, work, state.sign[j], way)
+    found = found_way(problem, state, work, j, way)
     unique = unique_way(problem, work, state.sign[j])
+    if state.dead[j] == DORMANT and not few(problem):
+        unique = 0.0  # the moment is that of the end of a step
     if state.dead[j] != DORMANT:
         record(run, work.log, j, -1, surfaces.EV_ORIGIN, unique)
     fill(row(state.y, j, problem.e.shape[1]), 0.0)
@@ -137,6 +183,7 @@ def leave_origin(problem, state, run, work, j, way):
     if found.growth <= found.least:
         rest_at_origin(problem, state, run, work, j, unique)
         return
+    held = PINNED if state.dead[j] == DORMANT and problem.rank > FEW else SLID
     state.dead[j] = 0
     mark = work.mark
     for k in range(state.bits.shape[1]):
@@ -148,8 +195,14 @@ def leave_origin(problem, state, run, work, j, way):
         if mark[k] == surfaces.ABSENT and kind >= 0:
             record(run, work.log, j, k, kind, unique)
         elif mark[k] != surfaces.ABSENT:
-            state.code[j, k] = SLID
+            state.code[j, k] = held
+    nearest, clock, neuron, surface = run.nearest, run.nearest_clock, run.nearest_neuron, run.nearest_surface
     settle_surfaces(problem, state, run, work, j, unique)
+    if held == PINNED and run.nearest < nearest:
+        # The forces of a way that is opening are small beside the others: what decides between them is relative to it.
+        run.nearest /= min(1.0, -closed(problem, work, state.sign[j], 0.0))
+        if run.nearest >= nearest:
+            run.nearest, run.nearest_clock, run.nearest_neuron, run.nearest_surface = nearest, clock, neuron, surface
     rest_if_held(problem, state, run, work)
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.engine.layout import all_apart
+from reluflow.engine.ways import FEW, rays
 from reluflow.losses import LOSSES, TABLE
 from reluflow.problem import Problem
 
@@ -31,6 +32,8 @@ class Pack(NamedTuple):
     alpha: np.ndarray  # (n,) x_i = alpha_i e_surf
     y: np.ndarray  # (n,)
     opposite: np.ndarray  # (S,) 1 where some row of the surface points the other way
+    rays: np.ndarray  # (R, r) directions in which neurons leave w = 0; none while they are not counted, see `ways`
+    rank: int  # of the data
     weight: float
     constant: float  # loss of the dropped zero rows, on which every output is 0
     loss: int
@@ -217,6 +220,7 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
         reduced = np.hstack([reduced, np.zeros((len(heads), r - reduced.shape[1]))])
     opposite = np.zeros(len(heads), dtype=np.int64)
     np.maximum.at(opposite, surf, (alpha < 0).astype(np.int64))
+    rank = basis.shape[0]
     packed = Pack(
         e=np.ascontiguousarray(reduced),
         et=np.ascontiguousarray(reduced.T),
@@ -225,6 +229,8 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
         alpha=np.ascontiguousarray(alpha),
         y=y[kept] / units.y0,
         opposite=opposite,
+        rays=rays(reduced, rank) if rank <= FEW else np.zeros((0, r)),
+        rank=rank,
         weight=float(problem.weight),
         constant=loss_at_zero(problem, np.delete(y, kept) / units.y0),
         loss=LOSSES[problem.loss].code,

@@ -13,9 +13,11 @@ from reluflow.engine.frozen import jump
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import along_normal, norm_q, speed
 from reluflow.engine.origin import leave_dormancy, leave_origin, rest_if_held
+from reluflow.engine.ways import FEW, GOING, closed
 
 START, RESTORE, AT_ORIGIN, JUMP, LOOK = 0, 1, 2, 3, 4
 
+AHEAD, CLEARLY = 1e-9, 1e-7  # of a step, at first; growth, over the sum of the forces, with which a way out is open
 ON_SURFACE = 4.5e-16  # |<q, e>| / |q| below which a neuron starts on a surface
 
 
@@ -114,12 +116,31 @@ def first_step(problem, state, run, work, v):
 
 
 @inner
-def at_origin(problem, state, run, work, v):
-    """A neuron that has just arrived at w = 0 leaves it or rests; without one, dormant neurons are looked at."""
+def look_ahead(problem, state, run, scratch, j):
+    """The forces a little later than now, when the way out of w = 0 that is opening for neuron j has opened clearly: at
+    the moment itself the forces along it cancel to rounding, and have no direction."""
+    work, v, tmp = scratch.work, scratch.y1, scratch.tmp
+    velocity(problem, state, state.y, run.clock, v, work)
+    for turn in range(12):
+        ahead = run.step * AHEAD * 4.0**turn
+        for i in range(tmp.size):
+            tmp[i] = state.y[i] + ahead * v[i]
+        velocity(problem, state, tmp, run.clock + ahead, scratch.K[15], work)
+        if closed(problem, work, state.sign[j], GOING) < -CLEARLY:
+            return
+
+
+@inner
+def at_origin(problem, state, run, scratch, v):
+    """A neuron that has just arrived at w = 0 leaves it or rests, or one that rested there leaves; without one, dormant
+    neurons are looked at."""
+    work = scratch.work
     if run.origin > 0:
         j = run.origin - 1
         run.origin = 0
         surfaces.noise(problem, state, state.y, work)
+        if state.dead[j] == DORMANT and problem.rank > FEW:
+            look_ahead(problem, state, run, scratch, j)
         leave_origin(problem, state, run, work, j, work.way)
         return
     velocity(problem, state, state.y, run.clock, v, work)
@@ -164,7 +185,7 @@ def handle(mode, problem, state, run, scratch, span, stored):
     elif mode == RESTORE:
         restore(problem, state)
     elif mode == AT_ORIGIN:
-        at_origin(problem, state, run, work, v)
+        at_origin(problem, state, run, scratch, v)
     elif mode == JUMP:
         return jump(problem, state, run, work, span, v)
     else:

@@ -255,9 +255,12 @@ def margins(problem, state, work, out):
     """
     m, big = state.bits.shape
     worst, neuron, surface, side = 1.0, -1, -1, 0
+    last, way = 0.0, 1.0  # neurons of one sign leave w = 0 together
     for j in range(m):
         if state.dead[j] == DORMANT:
-            out[j, 0] = closed(problem, work, state.sign[j], GO) if few(problem) else 1.0
+            if state.sign[j] != last and few(problem):
+                last, way = state.sign[j], closed(problem, work, state.sign[j], GO)
+            out[j, 0] = way
             if out[j, 0] < worst:
                 worst, neuron, surface, side = out[j, 0], j, -1, FROM_ORIGIN
         if state.slid[j] == 0 or state.dead[j] != 0:

@@ -1,10 +1,14 @@
-"""The ways out of w = 0 for data in one or two dimensions, where they can be counted.
+"""The ways out of w = 0, where they can be counted.
 
-A neuron of sign s leaves along z where h(z) = s sum_k (bit_k F_k + B_k) <z, e_k> is positive: h is linear between two
-surfaces, so it is positive somewhere if it is so on one of their halves (the rays), and grows fastest along s D within
-a cell or along a ray that attracts from both sides. In more dimensions the rays are too many.
+A neuron of sign s leaves along z where h(z) = s sum_k (bit_k F_k + B_k) <z, e_k> is positive. h is linear in each cell
+between the surfaces, so it is positive somewhere if it is so on an extreme ray of a cell: these are the directions that
+lie on rank - 1 surfaces with independent normals, two for each choice of them, the halves of the surfaces in the plane.
+In one and two dimensions all ways out are known: h grows fastest along s D within a cell or along a ray that attracts
+from both sides. In more, the moment at which the first ray opens and that ray, as long as there are at most MOST.
 """
 
+from itertools import combinations
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +17,9 @@ from reluflow.engine._jit import inner, making
 
 ALONG = 1e-14  # <z, e> of a ray along its own surface
 NEAR = 1e-9  # angle from a ray at which a direction lies on it
-FEW = 2  # dimensions in which the rays are looked at one by one
+FEW = 2  # dimensions in which all ways out are known
+MOST = 4000  # rays that are tabulated
+SHARED = 1e-9  # <z, e> of a ray that lies on a further surface: it is computed again from all of these
 # Growth, over the rounding of the forces, with which a neuron at rest is let go, and which it must still have after
 # the step was cut there, where that rounding is another.
 GO, GOING = 100.0, 30.0
@@ -37,20 +43,41 @@ class Circle(NamedTuple):
     D1: np.ndarray
 
 
+def rays(e: np.ndarray, rank: int) -> np.ndarray:
+    """(R, r) the extreme rays of the cells between surfaces with these normals (S, r) of that rank; none if there
+    would be more than MOST, in more than FEW dimensions."""
+    none, inside = np.zeros((0, e.shape[1])), e[:, :rank]
+    if rank <= 0:
+        return none
+    if rank <= FEW:
+        half = np.ones((1, 1)) if rank == 1 else np.column_stack([-inside[:, 1], inside[:, 0]])
+    elif 2 * comb(len(e), rank - 1) > MOST:
+        return none
+    else:
+        choice = np.array(list(combinations(range(len(e)), rank - 1)))
+        _, size, axes = np.linalg.svd(inside[choice])
+        half = axes[size[:, -1] > SHARED, -1]
+        on = np.unique(np.abs(half @ inside.T) <= SHARED, axis=0)
+        half = np.array([np.linalg.svd(inside[row])[2][-1] for row in on])
+    found = np.zeros((2 * len(half), e.shape[1]))
+    found[0::2, :rank], found[1::2, :rank] = half, -half
+    return found
+
+
 @inner
 def few(problem):
     """Whether the ways out can be counted."""
-    return 0 < problem.e.shape[1] <= FEW and problem.e.shape[0] > 0
+    return problem.rays.shape[0] > 0
 
 
 @inner
-def height(problem, work, z0, z1):
+def height(problem, work, z):
     """(sum_k (bit_k F_k + B_k) <z, e_k>, the rounding of that) for a direction z."""
     total, grain = 0.0, 0.0
     for k in range(problem.e.shape[0]):
-        u = z0 * problem.e[k, 0]
-        if problem.e.shape[1] == 2:
-            u += z1 * problem.e[k, 1]
+        u = 0.0
+        for i in range(z.size):
+            u += z[i] * problem.e[k, i]
         if abs(u) <= ALONG or (u < 0.0 and problem.slope == 0.0 and problem.opposite[k] == 0):
             continue
         total += ((1.0 if u > 0.0 else problem.slope) * work.jump[k] + work.base[k]) * u
@@ -65,13 +92,22 @@ def closed(problem, work, sign, grains):
     scale, least = 1e-300, 1.0
     for k in range(problem.e.shape[0]):
         scale += abs(work.jump[k]) + abs(work.base[k])
-    for k in range(problem.e.shape[0]):
-        z0, z1 = (1.0, 0.0) if problem.e.shape[1] == 1 else (-problem.e[k, 1], problem.e[k, 0])
-        for way in (1.0, -1.0):
-            h, grain = height(problem, work, way * z0, way * z1)
-            if grain > 0.0:
-                least = min(least, (grains * grain - sign * h) / scale)
+    for p in range(problem.rays.shape[0]):
+        h, grain = height(problem, work, problem.rays[p])
+        if grain > 0.0:
+            least = min(least, (grains * grain - sign * h) / scale)
     return least
+
+
+@inner
+def steepest(problem, work, sign):
+    """(the ray along which a neuron of this sign grows fastest, how fast)."""
+    best, ray = -np.inf, 0
+    for p in range(problem.rays.shape[0]):
+        h, _ = height(problem, work, problem.rays[p])
+        if sign * h > best:
+            best, ray = sign * h, p
+    return ray, best
 
 
 @making
@@ -206,8 +242,8 @@ def out_of_plane(problem, work, sign, way0, way1):
 @making
 def out_of_line(problem, work, sign):
     """(the way out in one dimension, whether what follows is unique)."""
-    ahead, _ = height(problem, work, 1.0, 0.0)
-    back, _ = height(problem, work, -1.0, 0.0)
+    ahead, _ = height(problem, work, problem.rays[0])
+    back, _ = height(problem, work, problem.rays[1])
     ahead, back = sign * ahead, sign * back
     # s D is `ahead` on one side and -back on the other: staying is a solution unless both have one sign.
     unique = 1.0 if max(ahead, back) <= 0.0 or min(ahead, back) < 0.0 else 0.0

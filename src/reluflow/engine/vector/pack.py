@@ -14,6 +14,7 @@ from reluflow.engine.implicit import MOST
 from reluflow.engine.layout import all_apart
 from reluflow.engine.pack import ROUNDING, Coordinates, Units
 from reluflow.engine.vector.field import SOFTMAX, SQUARE
+from reluflow.engine.ways import FEW, rays
 from reluflow.problem import Problem
 
 
@@ -28,6 +29,8 @@ class Pack(NamedTuple):
     y: np.ndarray  # (n, k) targets
     label: np.ndarray  # (n,) classes, for softmax
     opposite: np.ndarray  # (S,)
+    rays: np.ndarray  # (R, r)
+    rank: int
     k: int
     m: int  # neurons: rows behind them are followers
     top: float  # the largest |x_i|
@@ -78,6 +81,7 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
     opposite = np.zeros(len(heads), dtype=np.int64)
     np.maximum.at(opposite, surf, (alpha < 0).astype(np.int64))
     normals = np.pad(reduced, ((0, 0), (0, extra)))
+    rank = basis.shape[0]
     packed = Pack(
         e=np.ascontiguousarray(normals),
         et=np.ascontiguousarray(normals.T),
@@ -87,6 +91,8 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
         y=np.ascontiguousarray(y[kept]),
         label=np.argmax(y[kept], axis=1).astype(np.int64),
         opposite=opposite,
+        rays=rays(normals, rank) if rank <= FEW else np.zeros((0, normals.shape[1])),
+        rank=rank,
         k=problem.outputs,
         m=problem.init.width,
         top=float(np.max(np.abs(alpha), initial=1e-300)),
