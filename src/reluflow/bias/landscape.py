@@ -22,6 +22,7 @@ import numpy as np
 from reluflow import _text
 from reluflow.bias._state import State, loss_of, loss_slopes, state_at, state_of
 from reluflow.bias.extremal import Direction, extremal
+from reluflow.bias.patterns import span
 from reluflow.data.core import Data
 from reluflow.init import Params, balanced
 from reluflow.methods import Flow
@@ -246,8 +247,6 @@ def _active_eigenvalues(state: State, active, D, w, a) -> np.ndarray:
 
 def _tangent(held: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Orthonormal rows of the span of x, less the directions held."""
-    from reluflow.bias.patterns import span
-
     basis = span(x)
     if len(held) == 0:
         return basis

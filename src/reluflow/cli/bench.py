@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -64,8 +66,5 @@ def bench(
 
 
 def _run(script: Path, options: list[str]) -> int:
-    import subprocess
-    import sys
-
     command = [sys.executable, "-m", f"benchmarks.{script.stem}", *options]
     return subprocess.run(command, cwd=script.parents[1], check=False).returncode

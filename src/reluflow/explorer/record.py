@@ -11,7 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+import reluflow as rf
+from reluflow.explorer import encoding
 from reluflow.explorer.digits import SHOWN, SIZE, chosen
+from reluflow.explorer.frames import States, activity, picture
 
 WIDTH, STEP, ITERATIONS = 50, 2e-3, 6000
 FRAMES, IMAGES, SIDE = 96, 24, 14
@@ -20,9 +23,6 @@ OUT = Path(__file__).parent / "page" / "mnist.rfx"
 
 def record() -> bytes:
     """The run, encoded and compressed."""
-    import reluflow as rf
-    from reluflow.explorer import encoding
-    from reluflow.explorer.frames import States, activity, picture
     from reluflow.explorer.worker import phases
 
     data = rf.data.mnist(pair=(0, 1), size=SIZE, centre=True, seed=0)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from reluflow.store import put
+from reluflow.store import put, versions
 from reluflow.sweep import dataset, point
 from reluflow.sweep.design import Design
 
@@ -31,8 +31,6 @@ NAME = re.compile(r"task-\d+-\d+(?:\.retry(\d+))?\.npz")
 
 def describe(experiment, design: Design, keep: list[str]) -> dict:
     """The definition of a sweep, as in `experiment.json`; `key` is a hash of everything that determines the results."""
-    from reluflow.store import versions
-
     tables = {k: v for k, v in experiment.to_dict().items() if k != "sweep"}
     about = {"experiment": tables, **design.to_dict(), "keep": list(keep), "files": _files(experiment, design)}
     canonical = json.dumps(_strict(about), sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers.boursier2022 import _line
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(scale=10.0, width=60, seed=0, y3=-0.3, last=5000, panels=[0, 5000]),
@@ -21,9 +24,6 @@ STATED = {
 
 
 def compute(*, scale, width, seed, y3, last, panels):
-    import reluflow as rf
-    from reluflow.papers.boursier2022 import _line
-
     data = rf.data.five_points(y3=y3)
     ds, sols = _line.run(data, width=width, scale=scale, seed=seed, panels=panels, last=last)
     sol = sols["descent"]
@@ -58,8 +58,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.3)
     axes = fig.subplots(1, 3, width_ratios=[1, 1, 0.9])
     for k, ax in enumerate(axes[:2]):
@@ -84,8 +82,6 @@ def draw(ds):
 
 
 def animate(ds):
-    from reluflow.papers.boursier2022 import _line
-
     top = 1.2 * float(np.abs(ds.function.sel(way="descent").isel(panel=-1)).max())
     return _line.animate(ds, "descent", (-top, top), log=True)
 

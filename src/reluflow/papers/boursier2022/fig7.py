@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from reluflow.claim import Claim
+from reluflow.papers.boursier2022 import _teacher
 from reluflow.papers.boursier2022._line import STEP
 from reluflow.papers.boursier2022.fig6 import PANELS, SIZES
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(way="flow", **SIZES),
@@ -28,8 +30,6 @@ STATED = {
 
 
 def compute(*, way, n, d, width, scale, torch_seed, seed, last):
-    from reluflow.papers.boursier2022 import _teacher
-
     panels = tuple(k for k in PANELS if k <= last)
     return _teacher.run(way, n, d, width, scale, torch_seed, seed, last, panels).copy()
 
@@ -78,8 +78,6 @@ def slowest(ds) -> float:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.2)
     left, right = fig.subplots(1, 2)
     left.plot(ds.iteration, ds.loss, color=look.INK)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from reluflow import observe
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022._constants import hypotheses
 from reluflow.papers.boursier2022._track import track as run_of
@@ -21,8 +22,6 @@ def check(sol, form="corrected", start: float | None = None) -> Report:
     ratio met from there until the loss is below (1e3 tol)^2, and so far the distance is measured. The factor is
     sharp: near a minimum $|\theta - \theta^\infty| \to 2\sqrt{L/\kappa}$. Slack: 100 rtol of the distance over it.
     """
-    from reluflow import observe
-
     track = run_of(sol)
     logs = track.log_loss
     if start is None:

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from reluflow.data.digits import mnist
+
 BATCH, STEP = 64, 0.1
 KEPT = ("loss", "train_error", "test_error", "stable_rank")
 EPOCH = 938  # iterations of an epoch of all 60,000 images
@@ -55,7 +57,6 @@ def runs(kinds, stds, seeds: int, folder: str = "", device=None, tell=None) -> l
 
 def compute(kind: Kind, stds, seeds: int, device=None, tell=None) -> dict[str, Any]:
     """One batch, as it is kept."""
-    from reluflow.data.digits import mnist
     from reluflow.many import mnist_protocol
     from reluflow.many._runner import pick
 

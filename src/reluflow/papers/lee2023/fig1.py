@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from reluflow._checks import one_of
 from reluflow.claim import Claim
+from reluflow.plot import look
 
 STEPS, K_STAR = (3e-4, 8e-6, 2e-6), (1.0, 0.5, 0.3)
 SIZES = dict(d=100, last=100_000, reading="std", seed=0)
@@ -51,7 +53,6 @@ STATED = {
 def compute(*, n, faster, d, last, reading, start, draws, seed):
     import xarray as xr
 
-    from reluflow._checks import one_of
     from reluflow.papers.lee2023 import _neurons as neurons
 
     one_of("reading", reading, neurons.READINGS)
@@ -243,7 +244,6 @@ def _bounds(ds) -> list[Claim]:
 
 def draw(ds):
     from reluflow.papers.lee2023 import _neurons as neurons
-    from reluflow.plot import look
 
     shown = ds.attrs["shown"]
     other = neurons.other(shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim, Report
 
 needs = "nothing"
@@ -31,8 +32,6 @@ def check(form="corrected", t0: float = 0.7) -> Report:
     Printed: Lemma 12's "any solution" stays in $S_{dead}$ (E6), judged on the leaving one. Slack: quadrature 1e-10 for
     the integral equation; 100 rtol plus the hair, 1e-9 times its growth, for the flow.
     """
-    import reluflow as rf
-
     t = np.linspace(t0, t0 + 3.0, 31)
     w, v = leaving(t, t0)
     if form == "printed":

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers.min2024 import _mnist, _plane
+from reluflow.plot import look
 
 REQUIRES = ("mnist",)
 SETTINGS = {
@@ -20,9 +23,6 @@ STATED = {
 
 
 def compute(*, images, width, sigma, seed, toy_last, last, dtype):
-    import reluflow as rf
-    from reluflow.papers.min2024 import _mnist, _plane
-
     toy = _plane.run(rf.data.toy_plane(), width=width, sigma=sigma, seed=seed, panels=[0, 10_000], last=toy_last)
     digits = _mnist.run((1, 0), images, width, sigma, seed, last, dtype)
     names = ["loss", "mean_cosine", "least_cosine", "most_cosine"]
@@ -58,9 +58,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.papers.min2024 import _mnist, _plane
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.2)
     left, middle, right = fig.subplots(1, 3, width_ratios=[1, 1.15, 1.15])
     _plane.state(left, ds, 10_000)
