@@ -32,6 +32,8 @@ from reluflow.engine.layout import (
     WINDOWS,
     Checkpoints,
     Frames,
+    Stored,
+    new_scratch,
     record,
 )
 from reluflow.engine.pack import Units, units_of
@@ -117,7 +119,7 @@ class Machine:
         few = min(room, 64)
         self.saved = Frames(np.empty(0), np.empty(few), np.empty((few, self.size)), np.empty((few, cells), np.int64))
         work = layout.new_work(self.rows, self.r, self.big, self.n, self.k)
-        self.scratch = layout.new_scratch(work, self.size)
+        self.scratch = new_scratch(work, self.size)
         self.mode: int | None = rare.START
         self._window: Window | None = None
         self._stiff: Stiff | None = None
@@ -128,7 +130,7 @@ class Machine:
             self.run.free = regime is None and self.m * self.big >= LARGE
             if regime == "windows" or self.run.free:
                 self.run.regime = WINDOWS
-        self.looked = layout.Stored(
+        self.looked = Stored(
             np.empty(0),
             np.empty((0, 0)),
             np.empty((0, 0), np.int64),
@@ -356,7 +358,7 @@ class Machine:
         rows = len(clock)
         f, logs = np.empty((rows, self.n, self.k)), np.empty(rows)
         out = np.empty((rows if bits else 0, self.m * self.big))
-        self.looked = layout.Stored(clock, y, np.ascontiguousarray(code, dtype=np.int64), f, logs, out)
+        self.looked = Stored(clock, y, np.ascontiguousarray(code, dtype=np.int64), f, logs, out)
         self._rare(rare.LOOK)
         if self.units.y0 != 1.0:
             f *= self.units.y0

@@ -151,6 +151,8 @@ def at_event(problem, state, run, scratch, v):
     """
     r = problem.e.shape[1]
     step, work = scratch.step, scratch.work
+    if step.neuron >= 0:
+        step.neuron = state.lead[step.neuron]  # a follower may have told the side
     first, same = step.neuron, scratch.who
     noise(problem, state, state.y, work)
     if step.side == surfaces.FROM_ORIGIN:
