@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from reluflow.drive.bursts import progress_of, stored_flow
 from reluflow.drive.exact import Machine as Exact
-from reluflow.drive.exact import progress_of, stored_flow
 from reluflow.drive.loop import Done, stops
 from reluflow.drive.loop import run as run_loop
 from reluflow.drive.recorder import Costs, States, Tape

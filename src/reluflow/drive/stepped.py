@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.drive.exact import progress_of, stored_flow
+from reluflow.drive.bursts import progress_of, stored_flow
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.engine.field import ON

@@ -40,7 +40,6 @@ from reluflow.engine.layout import (
 )
 from reluflow.engine.locate import may_release, suspects
 from reluflow.engine.surfaces import out_of_held
-from reluflow.engine.tableau import STAGES
 from reluflow.engine.vector.events import at_event, followers_meet, hush
 from reluflow.engine.vector.explicit import add_follower, dense, error, rescale, settle, square_norm, stages, stretch
 from reluflow.engine.vector.field import (
@@ -231,6 +230,7 @@ def write_frames(problem, state, run, scratch, frames):
 
 
 begin = calling(coupled.begin, velocity=velocity)
+shorten = calling(coupled.shorten, stages=stages, error=error)
 decide = calling(coupled.decide, at_event=at_event)
 onto_surface = calling(coupled.onto_surface, settle=settle)
 stop_at_event = calling(
@@ -263,24 +263,10 @@ def propose(problem, state, run, scratch):
         run.patience -= 1
     elif problem.stiff == 1 and min(run.step, run.end - clock) > AHEAD * step.longest and not followed(state):
         return STIFF
-    h = min(run.step, run.end - clock, step.longest)
-    if not h < np.inf:
-        h = 1.0  # a stretch of `windows` that came to nothing, in a run without end: no step is known yet
-    while True:
-        run.taken += 1
-        run.n_fields += STAGES - 1
-        stages(problem, state, scratch, clock, h, scratch.y1, step.held == 1)
-        err = error(problem, state, run, scratch, h)
-        if not np.isfinite(err):
-            err = 1e10
-        if err <= 1.0:
-            step.grow = min(5.0, max(0.2, 0.9 * max(err, 1e-10) ** -0.125))
-            step.h = h
-            return GO_ON
-        run.n_rejected += 1
-        h *= max(0.1, 0.9 * err**-0.125)
-        if clock + h == clock or h < 1e-300:
-            return STALLED
+    step.h = min(run.step, run.end - clock, step.longest)
+    if not step.h < np.inf:
+        step.h = 1.0  # a stretch of `windows` that came to nothing, in a run without end: no step is known yet
+    return GO_ON if shorten(problem, state, run, scratch) else STALLED
 
 
 @inner

@@ -125,13 +125,7 @@ def shift_follower(problem, state, work, j, by, p):
             factor = change * u / v if v != 0.0 else 0.0
         for i in range(r):
             q[i] += factor * problem.e[s, i]
-    for a in range(state.slid[j]):
-        z = state.basis[j, a]
-        dot = 0.0
-        for i in range(r):
-            dot += z[i] * q[i]
-        for i in range(r):
-            q[i] -= dot * z[i]
+    surfaces.out_of_held(state, j, q)
 
 
 @inner

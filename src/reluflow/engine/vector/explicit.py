@@ -10,7 +10,7 @@ from reluflow.engine._jit import calling, inner
 from reluflow.engine.explicit import on_invariant
 from reluflow.engine.field import SLID, copy, fill
 from reluflow.engine.layout import row, weights
-from reluflow.engine.surfaces import watch
+from reluflow.engine.surfaces import out_of_held, watch
 from reluflow.engine.tableau import E3, E5, STAGES, A, C
 from reluflow.engine.vector.field import SEEN, add_up, velocity, zero
 from reluflow.engine.vector.layout import heads, pair
@@ -52,16 +52,9 @@ def settle(problem, state, y, clock):
 def settle_row(problem, state, y, j):
     """`settle` for row j, which is in use."""
     rows, lead = state.sign.size, state.lead[j]
-    r = problem.e.shape[1]
     q, b = pair(problem, y, rows, j)
     _, log_size = weights(y, rows)
-    for p in range(state.slid[lead]):
-        z = state.basis[lead, p]
-        dot = 0.0
-        for i in range(r):
-            dot += z[i] * q[i]
-        for i in range(r):
-            q[i] -= dot * z[i]
+    out_of_held(state, lead, q)
     if lead != j:
         return
     bb, qq = square_norm(b), square_norm(q)
