@@ -181,8 +181,4 @@ _ALL: tuple[Erratum, ...] = (
     ),
 )
 
-ERRATA = sorted_out(
-    _ALL,
-    false="E2 E7 E8 E9 E10 F1 F2 F4 F5",
-    caution="E4 E11 E12 E13 E14 E15 F3",
-)
+ERRATA = sorted_out(_ALL, false="E2 E7 E8 E9 E10 F1 F2 F4 F5", caution="E4 E11 E12 E13 E14 E15 F3")

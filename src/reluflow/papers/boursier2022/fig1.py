@@ -11,19 +11,10 @@ from reluflow.claim import Claim
 from reluflow.papers._figures import solve
 from reluflow.plot import look
 
-SETTINGS = {
-    "quick": dict(log10_scale=-60.0, width=60, seed=0),
-    "full": dict(log10_scale=-60.0, width=60, seed=0),
-}
+SETTINGS = {"quick": dict(log10_scale=-60.0, width=60, seed=0), "full": dict(log10_scale=-60.0, width=60, seed=0)}
 PHASES = ("early alignment", "fitting y > 0", "saddle", "fitting y < 0", "convergence")
 STATED = {
-    "paper": (
-        "alignment is over",
-        "positive labels fitted",
-        "at the saddle",
-        "negative labels fitted",
-        "at the end",
-    ),
+    "paper": ("alignment is over", "positive labels fitted", "at the saddle", "negative labels fitted", "at the end")
 }
 
 

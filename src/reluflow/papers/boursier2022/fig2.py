@@ -15,13 +15,7 @@ SETTINGS = {
     "full": dict(scale=1e-6, width=60, seed=0, last=20_000, panels=[0, 4000, 8000, 15_000]),
 }
 SEEN = ("start", "aligned, still 0", "first point fitted", "both fitted, two kinks")
-STATED = {
-    "paper": (
-        "2L at iteration",
-        "|theta|^2 at the end",
-        "F1 norm",
-    ),
-}
+STATED = {"paper": ("2L at iteration", "|theta|^2 at the end", "F1 norm")}
 
 
 def compute(*, scale, width, seed, last, panels):

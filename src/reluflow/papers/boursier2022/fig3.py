@@ -16,13 +16,7 @@ SETTINGS = {
     "full": dict(scale=1e-6, width=60, seed=0, last=20_000),
 }
 SHARES = (0.01, 0.10, 0.50, 0.99)
-STATED = {
-    "paper": (
-        "leaves the origin",
-        "leaves the second saddle",
-    ),
-    "handbook": ("1, 10, 50, 99%",),
-}
+STATED = {"paper": ("leaves the origin", "leaves the second saddle"), "handbook": ("1, 10, 50, 99%",)}
 
 
 def compute(*, scale, width, seed, last):

@@ -18,13 +18,7 @@ SETTINGS = {
 }
 SEEN = ("start", "aligned", "saddle", "leaving it", "late")
 STATED = {
-    "paper": (
-        "2L at 15000",
-        "descent at 300000",
-        "groups that have grown",
-        "groups turn",
-        "sparse",
-    ),
+    "paper": ("2L at 15000", "descent at 300000", "groups that have grown", "groups turn", "sparse"),
     "handbook": (
         "2L at the start",
         "descent's saddle",

@@ -13,14 +13,7 @@ SETTINGS = {
     "quick": dict(scale=10.0, width=60, seed=0, y3=-0.3, last=5000, panels=[0, 5000]),
     "full": dict(scale=10.0, width=60, seed=0, y3=-0.3, last=5000, panels=[0, 5000]),
 }
-STATED = {
-    "paper": (
-        "2L after 5000",
-        "|W - W(0)|",
-        "largest turn",
-        "distance from the kernel",
-    ),
-}
+STATED = {"paper": ("2L after 5000", "|W - W(0)|", "largest turn", "distance from the kernel")}
 
 
 def compute(*, scale, width, seed, y3, last, panels):

@@ -10,18 +10,9 @@ from reluflow.plot import look
 
 SIZES = dict(n=75, d=150, width=200, scale=1e-20, torch_seed=4, seed=0, last=200_000)
 PANELS = [0, 40_000, 80_000, 200_000]
-SETTINGS = {
-    "quick": dict(way="flow", **SIZES, panels=PANELS),
-    "full": dict(way="descent", **SIZES, panels=PANELS),
-}
+SETTINGS = {"quick": dict(way="flow", **SIZES, panels=PANELS), "full": dict(way="descent", **SIZES, panels=PANELS)}
 SEEN = ("start", "aligned, norms 0", "one cluster grown", "both")
-STATED = {
-    "paper": (
-        "at 40000",
-        "at 80000",
-        "the plane holds most",
-    ),
-}
+STATED = {"paper": ("at 40000", "at 80000", "the plane holds most")}
 
 
 def compute(*, way, n, d, width, scale, torch_seed, seed, last, panels):

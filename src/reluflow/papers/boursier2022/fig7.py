@@ -10,22 +10,10 @@ from reluflow.papers.boursier2022._line import STEP
 from reluflow.papers.boursier2022.fig6 import PANELS, SIZES
 from reluflow.plot import look
 
-SETTINGS = {
-    "quick": dict(way="flow", **SIZES),
-    "full": dict(way="descent", **SIZES),
-}
+SETTINGS = {"quick": dict(way="flow", **SIZES), "full": dict(way="descent", **SIZES)}
 STATED = {
-    "paper": (
-        "saddle: slowest",
-        "two components explain",
-        "saddle near 75000",
-    ),
-    "handbook": (
-        "2L at the start, torch",
-        "2L at 70000",
-        "two components explain, torch",
-        "2L at 200000",
-    ),
+    "paper": ("saddle: slowest", "two components explain", "saddle near 75000"),
+    "handbook": ("2L at the start, torch", "2L at 70000", "two components explain, torch", "2L at 200000"),
 }
 
 

@@ -42,16 +42,7 @@ def check(sol, form="corrected", start: float | None = None) -> Report:
         factor = 1.0 if form == "printed" else 2.0
         bound = factor * float(np.exp(0.5 * losses[0])) / np.sqrt(kappa)
         k = int(np.argmax(moved))
-        claims = [
-            Claim(
-                text,
-                moved[k] / bound,
-                "<=",
-                1.0,
-                slack=track.tol / bound,
-                at=after.t[k],
-            )
-        ]
+        claims = [Claim(text, moved[k] / bound, "<=", 1.0, slack=track.tol / bound, at=after.t[k])]
         constants = {"t_0": start, "L(t_0)": float(np.exp(losses[0])), "kappa": kappa, "distance": float(moved[k])}
     return Report(
         name="boursier2022.remark1",

@@ -17,10 +17,7 @@ from reluflow.plot import look
 SETTINGS = {
     "quick": dict(width=60, scales=[0.0, -1.0, -2.0, -5.0], decays=[1e-3, 1e-2, 3e-2, 1e-1], rtol=1e-8),
     "full": dict(
-        width=60,
-        scales=np.linspace(1.0, -8.0, 28).tolist(),
-        decays=np.geomspace(5e-4, 1.0, 28).tolist(),
-        rtol=1e-8,
+        width=60, scales=np.linspace(1.0, -8.0, 28).tolist(), decays=np.geomspace(5e-4, 1.0, 28).tolist(), rtol=1e-8
     ),
 }
 # Of regularised.md: optimum, and objective over optimum at log scale -5, by data and decay.

@@ -100,8 +100,4 @@ _ALL: tuple[Erratum, ...] = (
     ),
 )
 
-ERRATA = sorted_out(
-    _ALL,
-    false="E7 E8",
-    caution="E2 E3 E4 E10 E11",
-)
+ERRATA = sorted_out(_ALL, false="E7 E8", caution="E2 E3 E4 E10 E11")

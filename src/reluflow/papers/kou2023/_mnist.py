@@ -26,12 +26,7 @@ IMAGES = 60_000
 FULL = dict(seeds=RUNS, epochs=EPOCHS, images=0, tests=0, batches="benchmarks/kou2023_full", device=None)
 QUICK = dict(seeds=3, epochs=5, images=6000, tests=2000, batches="", device=None)
 STATED_SCALE = {
-    "paper": (
-        "P1: smallest scale",
-        "P2: smallest scale",
-        "P1, variance: SR at the end",
-        "P2, variance: SR at the end",
-    ),
+    "paper": ("P1: smallest scale", "P2: smallest scale", "P1, variance: SR at the end", "P2, variance: SR at the end")
 }
 STATED_WIDTH = {"paper": ("P2, std", "P2, variance")}
 

@@ -27,15 +27,8 @@ REPLICA = {  # the handbook's values at the end, and the unit of their last digi
     ("loss", 1e-5, 1.0): (0.133, 0.001),
 }
 STATED = {
-    "paper": (
-        "SR falls faster",
-        "SR ends lower",
-    ),
-    "handbook": (
-        "SR(W_j) at epoch 50",
-        "SR of the stacked W at epoch 50",
-        "training loss at epoch 50",
-    ),
+    "paper": ("SR falls faster", "SR ends lower"),
+    "handbook": ("SR(W_j) at epoch 50", "SR of the stacked W at epoch 50", "training loss at epoch 50"),
 }
 
 

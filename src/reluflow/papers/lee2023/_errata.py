@@ -161,8 +161,4 @@ _ALL: tuple[Erratum, ...] = (
     ),
 )
 
-ERRATA = sorted_out(
-    _ALL,
-    false="E4 E5 E7 E8 E9 E10 E15 E16 E17 E19",
-    caution="E3 E6 E12 E13 E14 E20",
-)
+ERRATA = sorted_out(_ALL, false="E4 E5 E7 E8 E9 E10 E15 E16 E17 E19", caution="E3 E6 E12 E13 E14 E20")

@@ -41,12 +41,7 @@ STATED = {
         "two layers: distance",
         "4 other draws",
     ),
-    "handbook": (
-        "population, std",
-        "population, variance",
-        "population: 7 numbers",
-        "three layers, SN, std",
-    ),
+    "handbook": ("population, std", "population, variance", "population: 7 numbers", "three layers, SN, std"),
 }
 
 
@@ -88,12 +83,7 @@ def compute(*, n, faster, d, last, reading, start, draws, seed):
     ds = xr.Dataset(
         {key: (dims, np.reshape(value, (*shape, -1))) for key, value in arrays.items()}
         | {"target": (dims[:3], np.reshape(targets, shape)), "phi0": (dims[:3], np.reshape(phis, shape))},
-        {
-            "reading": list(neurons.READINGS),
-            "layers": [1, 2, 3],
-            "start": list(neurons.NAMES),
-            "iteration": count,
-        },
+        {"reading": list(neurons.READINGS), "layers": [1, 2, 3], "start": list(neurons.NAMES), "iteration": count},
         {"shown": reading, "n": n, "d": d, "faster": faster, "begin": start},
     )
     ds["drawn_phi"] = ("draw", *dims[1:]), np.reshape(more, (draws - 1, 3, 3, len(count)))

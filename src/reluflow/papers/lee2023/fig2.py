@@ -26,10 +26,7 @@ STATED = {
         "width of the restarted",
         "population, one layer",
     ),
-    "handbook": (
-        "lower bound's end",
-        "two layers: the same",
-    ),
+    "handbook": ("lower bound's end", "two layers: the same"),
 }
 
 

@@ -194,10 +194,7 @@ def draw(ds):
         row[0].set_ylim(0.2, 1.02 * tallest)
         row[0].set_ylabel(f"{neurons.layers_of(m)}, |w| / |w*|", fontsize=8.5)
     neurons.titles(axes[0], ds.start.values, ds.v1.sel(reading=shown)[:, 0])
-    lines = (
-        (f"|w|, k a {neurons.WORDS[shown]}", look.MINUS),
-        (f"|w|, k a {neurons.WORDS[other]}", look.FAINT),
-    )
+    lines = ((f"|w|, k a {neurons.WORDS[shown]}", look.MINUS), (f"|w|, k a {neurons.WORDS[other]}", look.FAINT))
     neurons.key(axes[0, 1], lines, 0.9, 0.1)
     return fig
 

@@ -23,14 +23,7 @@ SETTINGS = {
     "full": dict(**FULL, **SHAPE, dtype="float64", device="gpu", recordings=True),
 }
 LINE = 0.02
-STATED = {
-    "paper": (
-        "SN, target",
-        "LN, target",
-        "time until",
-    ),
-    "handbook": ("k = 0.44 a variance",),
-}
+STATED = {"paper": ("SN, target", "LN, target", "time until"), "handbook": ("k = 0.44 a variance",)}
 
 
 def compute(*, device, recordings, **sizes):

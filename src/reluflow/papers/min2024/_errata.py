@@ -126,8 +126,4 @@ _ALL: tuple[Erratum, ...] = (
     ),
 )
 
-ERRATA = sorted_out(
-    _ALL,
-    false="E1 E6 E11",
-    caution="E4 E9 E12 E13 E14",
-)
+ERRATA = sorted_out(_ALL, false="E1 E6 E11", caution="E4 E9 E12 E13 E14")

@@ -105,12 +105,7 @@ def rate_claims(run: Run) -> list[Claim]:
             f"{1 / run.c.alpha:.3g}; log-log slope {slope:.3f}",
         ),
         Claim(
-            "L tends to 0: L at the end of the run",
-            run.log_loss[-1],
-            "<",
-            run.log_loss[start],
-            log=True,
-            kind="limit",
+            "L tends to 0: L at the end of the run", run.log_loss[-1], "<", run.log_loss[start], log=True, kind="limit"
         ),
     ]
 

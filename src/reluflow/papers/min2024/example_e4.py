@@ -53,10 +53,7 @@ def check(form="corrected", t0: float = 0.7) -> Report:
     s = t0 + 1.5 * (nodes + 1.0)
     ws, vs = leaving(s, t0)
     force = np.exp(-vs * ws)
-    miss = max(
-        abs(w[-1] - 1.5 * np.sum(weights * force * vs)),
-        abs(v[-1] - 1.0 - 1.5 * np.sum(weights * force * ws)),
-    )
+    miss = max(abs(w[-1] - 1.5 * np.sum(weights * force * vs)), abs(v[-1] - 1.0 - 1.5 * np.sum(weights * force * ws)))
     hair = 1e-9
     near = rf.solve(make(hair), rf.Flow(rtol=1e-10), t1=3.0)
     got = np.array([p.arrays()[0][0, 0] for p in near.at(t[1:] - t0)])

@@ -13,9 +13,7 @@ SETTINGS = {
     "quick": dict(**SAME, images=400, batch=64, last=70, every=1),
     "full": dict(**SAME, images=0, batch=2000, last=70, every=1),
 }
-STATED = {
-    "paper": ("norms are silent",),
-}
+STATED = {"paper": ("norms are silent",)}
 compute = _phases.run
 
 

@@ -10,9 +10,7 @@ from reluflow.papers._figures import solve
 from reluflow.plot import look
 
 SETTINGS = {"quick": dict(a=0.5, steps=[0.2, 0.1, 0.05]), "full": dict(a=0.5, steps=[0.2, 0.1, 0.05])}
-STATED = {
-    "paper": ("what the constant curve",),
-}
+STATED = {"paper": ("what the constant curve",)}
 
 
 def compute(*, a, steps):

@@ -11,9 +11,7 @@ from reluflow.papers.min2024.example_e4 import leaving
 from reluflow.plot import look
 
 SETTINGS = {"quick": dict(leave=[0.0, 0.7, 1.4], t1=3.0), "full": dict(leave=[0.0, 0.7, 1.4], t1=3.0)}
-STATED = {
-    "paper": ("every leaving curve",),
-}
+STATED = {"paper": ("every leaving curve",)}
 
 
 def compute(*, leave, t1):

@@ -20,11 +20,7 @@ SETTINGS = {
 SEEN = ("start", "aligned", "trained")
 COUNTED = 6000  # the iteration at which the handbook counts neurons in cones
 STATED = {
-    "paper": (
-        "aligned: neurons alive",
-        "loss then",
-        "stable rank at the end",
-    ),
+    "paper": ("aligned: neurons alive", "loss then", "stable rank at the end"),
     "handbook": (
         "aligned: cosine, median",
         "first fall",

@@ -12,15 +12,8 @@ from reluflow.papers.min2024._plane import near
 
 SETTINGS = _two_data.settings(delta=0.1, seed=0)
 STATED = {
-    "paper": (
-        "the run shown",
-        "outside S+ at 21000",
-    ),
-    "handbook": (
-        "outside S+ at 7000",
-        "share of runs",
-        "loss at 7000",
-    ),
+    "paper": ("the run shown", "outside S+ at 21000"),
+    "handbook": ("outside S+ at 7000", "share of runs", "loss at 7000"),
 }
 compute = _two_data.compute
 draw = partial(_two_data.draw, seen=("start", "all in S+", "trained"))

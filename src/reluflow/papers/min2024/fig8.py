@@ -9,14 +9,7 @@ from reluflow.papers.min2024 import _two_data
 from reluflow.papers.min2024._plane import near
 
 SETTINGS = _two_data.settings(delta=0.001, seed=1)
-STATED = {
-    "paper": ("the run shown",),
-    "handbook": (
-        "outside S+",
-        "share of runs",
-        "loss at 21000",
-    ),
-}
+STATED = {"paper": ("the run shown",), "handbook": ("outside S+", "share of runs", "loss at 21000")}
 compute = _two_data.compute
 draw = partial(_two_data.draw, seen=("start", "several outside S+", "trained, one outside"))
 

@@ -11,15 +11,8 @@ from reluflow.papers.min2024 import _two_data
 
 SETTINGS = _two_data.settings(delta=0.0, seed=0)
 STATED = {
-    "paper": (
-        "the run shown",
-        "only those in S+ grow",
-    ),
-    "handbook": (
-        "positive neurons in S+",
-        "positive, not dead",
-        "change of the number",
-    ),
+    "paper": ("the run shown", "only those in S+ grow"),
+    "handbook": ("positive neurons in S+", "positive, not dead", "change of the number"),
 }
 compute = _two_data.compute
 draw = partial(_two_data.draw, seen=("start", "three groups", "trained"))

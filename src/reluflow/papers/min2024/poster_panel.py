@@ -14,12 +14,7 @@ SETTINGS = {
     "quick": dict(images=400, width=50, sigma=1e-6, seed=0, toy_last=40_000, last=6000, dtype="float32"),
     "full": dict(images=0, width=50, sigma=1e-6, seed=0, toy_last=40_000, last=15_000, dtype="float32"),
 }
-STATED = {
-    "paper": (
-        "toy",
-        "MNIST",
-    ),
-}
+STATED = {"paper": ("toy", "MNIST")}
 
 
 def compute(*, images, width, sigma, seed, toy_last, last, dtype):
