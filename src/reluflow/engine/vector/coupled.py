@@ -18,7 +18,6 @@ from reluflow.engine.coupled import (
     no_room,
     write_checkpoint,
     write_end,
-    write_frame,
 )
 from reluflow.engine.field import SLID, copy_rows, fill
 from reluflow.engine.layout import (
@@ -211,19 +210,7 @@ def reason_to_stop(problem, state, run, scratch, budget, frames):
 # Frames and checkpoints -----------------------------------------------------------------------------------------------
 
 
-@inner
-def write_frames(problem, state, run, scratch, frames):
-    """The frames inside the step, each a step of its own, so that the run does not depend on what is saved; whether
-    there was room (without it the step is taken again later)."""
-    step = scratch.step
-    while run.next_frame < frames.wanted.size and frames.wanted[run.next_frame] < step.new:
-        run.stale = 1
-        if run.frames_used == frames.clock.size:
-            return False
-        at = max(frames.wanted[run.next_frame], step.clock)
-        stages(problem, state, scratch, step.clock, at - step.clock, scratch.tmp, False)
-        write_frame(state, run, frames, at, scratch.tmp)
-    return True
+write_frames = calling(coupled.write_frames, stages=stages)
 
 
 # A step ---------------------------------------------------------------------------------------------------------------
