@@ -1,7 +1,5 @@
 """The figure of a bias report, from its numbers alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.bias._input import outputs

@@ -13,8 +13,6 @@ confined to them, and so are D_j and grad f. A plateau is classified by the neur
     slow passage       the active neurons alone go on to a loss more than 1% lower: no saddle
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Implicit-bias report of one run: one table, one figure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

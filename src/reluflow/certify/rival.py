@@ -3,8 +3,6 @@
 f = sum_k s_k max(<v_k, x>, 0) has |theta|^2 = 2 sum |v_k| when balanced.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow import bias

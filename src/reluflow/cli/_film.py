@@ -1,7 +1,5 @@
 """The numbers of the demo: one run with its prediction, as a table and as animation frames."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple

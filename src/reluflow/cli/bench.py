@@ -1,7 +1,5 @@
 """`reluflow bench`: the table of speed claims, each a ratio against a named peer, or scripts of benchmarks/."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

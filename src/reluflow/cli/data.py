@@ -1,7 +1,5 @@
 """`reluflow data`: describe or make a data set, download MNIST."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import asdict
 from pathlib import Path

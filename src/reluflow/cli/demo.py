@@ -1,7 +1,5 @@
 """`reluflow demo`: a one-minute introduction."""
 
-from __future__ import annotations
-
 import time
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`reluflow explore`: the interactive page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`reluflow falsify`: a search for a counterexample to a theorem or to a conjecture of your own."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from contextlib import contextmanager

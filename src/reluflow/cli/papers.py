@@ -1,7 +1,5 @@
 """`reluflow papers`: what is installed, references, and a package of one's own from a template."""
 
-from __future__ import annotations
-
 import re
 from itertools import groupby
 from pathlib import Path

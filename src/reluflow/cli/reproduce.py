@@ -1,7 +1,5 @@
 """`reluflow reproduce`: a paper's figure by one command, with its numbers, its facts and a caption."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

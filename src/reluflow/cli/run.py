@@ -1,7 +1,5 @@
 """`reluflow run`: runs an experiment file, writes a run folder and prints a summary."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import os

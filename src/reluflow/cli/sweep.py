@@ -1,7 +1,5 @@
 """`reluflow sweep`: runs an experiment file with a [sweep], writes a folder of results and prints a summary."""
 
-from __future__ import annotations
-
 import csv
 import json
 import time

@@ -1,7 +1,5 @@
 """`reluflow run --template`: an experiment ready to run, with all other options in comments."""
 
-from __future__ import annotations
-
 import textwrap
 
 from reluflow import _schema, _toml

@@ -1,7 +1,5 @@
 """`reluflow words`: the glossary of reports and messages."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

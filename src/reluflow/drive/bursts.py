@@ -4,8 +4,6 @@ clock, the checkpoints that bursts write, the frames replayed from them, and cou
 A run is a list of checkpoints from which any moment is replayed, always to the same bits.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 

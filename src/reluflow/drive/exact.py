@@ -1,7 +1,5 @@
 """Gradient flow: the driver that runs the kernels in bursts and keeps what they return (`drive.bursts`)."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

@@ -20,8 +20,6 @@ of sign of b, is excluded by the coefficients in Bernstein form and located on i
 polynomials, are looked for at `PLACES` places of each step.
 """
 
-from __future__ import annotations
-
 from math import comb
 from typing import Any, NamedTuple
 

@@ -20,8 +20,6 @@ matter where a neuron slides on one datum in thousands. No bit is ever fractiona
 (`Limits(events=...)` does not apply), and where the solution is not unique, rounding decides which one is computed.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ still are jumped over by the closed forms of `drive.frozen`. Neurons with follow
 others by these or by stretches, as with one output.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.drive import compile, exact

@@ -17,8 +17,6 @@ lies in the folder that numba chose for an entry is deleted when any source of t
 entry is stored with a digest of the sources that it was compiled from.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

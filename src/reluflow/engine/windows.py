@@ -10,8 +10,6 @@ to order 2 NODES, a neuron with events as that amplitude over one node's distanc
 the stretch is chosen by.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

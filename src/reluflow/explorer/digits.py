@@ -1,7 +1,5 @@
 """The images behind the recorded MNIST run, read from the user's own copy of MNIST: none is part of this package."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -5,8 +5,6 @@ Figure 5 of Min et al. in small: 200 images of each of 0 and 1, 50 neurons from 
 24 moments; the images of MNIST themselves are not part of the file.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -4,8 +4,6 @@ The plane is that of w and w*, with w* along the first axis: the neuron is one r
 theta), theta = pi - phi, and log norm log |w|; its output weight is the product of the outer layers.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -7,8 +7,6 @@ job before it. Every check has a limit of processor time, not of wall time, so t
 else the machine is doing; a check that meets the limit is reported as unfinished, with the limit.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """The space of a check: `SPACE` of its paper's `_standard.py`, changed by its row in `SPACES`; or a table of a file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reluflow import space as spaces

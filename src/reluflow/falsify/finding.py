@@ -1,7 +1,5 @@
 """What `rf.falsify` returns: a verdict, the counterexample or the tightest run, and how it was found."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

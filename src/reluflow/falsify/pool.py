@@ -1,7 +1,5 @@
 """Where runs of a generation are judged: in this process, or on the workers of a Dask scheduler."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from functools import partial

@@ -1,7 +1,5 @@
 """What is attacked: a check by its name and form, or a function of the user's own, and which of its claims."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import time

@@ -9,8 +9,6 @@ the rest of the run: the run at rtol/100 is made in the same regime, and the ref
 where it would take too long, must be there and have the same outputs and the same events.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

@@ -8,8 +8,6 @@ Both layers trained, every neuron may be scaled by w -> e^x w, a -> e^-x a: such
 counted apart.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """What is trained: a student, a teacher of the same shape, and the law of the inputs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Many population runs over a grid, as one labelled dataset."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The network and its training: what every member of a space has in common, and how its start is drawn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any
 

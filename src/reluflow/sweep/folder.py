@@ -9,8 +9,6 @@
 A point is done, and reported, once a file contains it. Nothing is pickled; the dataset is assembled on load.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -9,8 +9,6 @@ to t1 (from log t = 0, or log_t1 - 1 if that is less, to log_t1), else the run's
 moments are stored with them as `log_t`.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Callable

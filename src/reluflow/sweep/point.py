@@ -11,8 +11,6 @@ limit elsewhere, in a check or a kept quantity, ends its worker, because compile
 Memory beyond the worker's limit is refused by the operating system and becomes a MemoryError.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import hashlib
 import io

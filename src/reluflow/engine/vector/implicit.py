@@ -5,8 +5,6 @@ force on output o of datum i, J the rows of kappa df/dy, where kappa_i = -dG_i/d
 `attempt` is one step; `coupled.burst` asks for it where stability bounds an explicit one and no neuron has followers.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

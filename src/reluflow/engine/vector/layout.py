@@ -8,8 +8,6 @@ learnt next [vector_outputs, section 4]. Without room there are m rows.
 `row` and `weights` of `engine.layout` hold for q and c. `heads` gives b.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

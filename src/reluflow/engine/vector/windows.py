@@ -4,8 +4,6 @@ The method, its error and its control are those of `engine.windows`; every neuro
 Neurons have no followers here.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.engine import windows

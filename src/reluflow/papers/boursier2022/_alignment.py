@@ -1,7 +1,5 @@
 """What Lemmas 7 and 8 have in common: one class, one moment, one exponent."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow import observe

@@ -1,7 +1,5 @@
 """Where the text of [BPF22] (arXiv 2206.00939v3) and the truth differ."""
 
-from __future__ import annotations
-
 from reluflow.papers._erratum import Erratum, sorted_out
 
 _ALL: tuple[Erratum, ...] = (

@@ -4,8 +4,6 @@ The authors' code descends on the mean square (1/n) sum (h - y)^2 = 2 L with ste
 plots 2 L. Weights start at scale/sqrt(m) times standard normals, balanced. Iteration k is at t = 2e-3 k.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -1,7 +1,5 @@
 """The standard runs of this paper, and which results are judged on which of them."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 
 import numpy as np

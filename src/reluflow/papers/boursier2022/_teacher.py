@@ -5,8 +5,6 @@ r"""The run of Figures 6 and 7 of [BPF22]: n = 75 rows in R^150 labelled by a te
 Neurons are projected on the two leading right singular vectors of the final W (uncentred, as in the authors' code).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Appendix B.2 of [BPF22]: alpha and beta, by which neurons that miss one label of a class grow more slowly."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -1,7 +1,5 @@
 """Fact 1 of [BPF22]: between the two fits the flow waits near a strict saddle theta_S."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Figure 1 of [BPF22]: the timeline of training, as a run keeps it."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figure 2 of [BPF22]: two orthogonal points on a line, the network at four moments of training."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

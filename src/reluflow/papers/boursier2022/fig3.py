@@ -1,7 +1,5 @@
 """Figure 3 of [BPF22]: the loss of the run of Figure 2, two plateaus, beside the formula for its falls."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

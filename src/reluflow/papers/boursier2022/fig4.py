@@ -1,7 +1,5 @@
 """Figure 4 of [BPF22]: five points that are not orthogonal, by descent as the authors ran it and by the flow."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

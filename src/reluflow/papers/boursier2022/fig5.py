@@ -1,7 +1,5 @@
 """Figure 5 of [BPF22]: the same five points from a large start: weights hardly move, and the fit is the kernel's."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -1,7 +1,5 @@
 """Figure 6 of [BPF22]: 200 neurons in 150 dimensions, projected on their plane, at four moments of training."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim

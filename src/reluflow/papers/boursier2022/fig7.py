@@ -1,7 +1,5 @@
 """Figure 7 of [BPF22]: the loss of the run of Figure 6, and how much of W each principal component explains."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim

@@ -1,7 +1,5 @@
 """Section 3.2 of [BPF22]: Gaussian output weights of order lambda are balanced enough."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

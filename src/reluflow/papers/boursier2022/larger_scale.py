@@ -1,7 +1,5 @@
 """Section 3.2 of [BPF22]: at larger lambda there is no saddle between, and the norm still ends near the least."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow import observe

@@ -1,7 +1,5 @@
 """Lemma 10 of [BPF22]: Lemma 3 with the steps of its proof, through the moment t_u."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow import observe

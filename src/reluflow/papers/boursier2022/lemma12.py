@@ -1,7 +1,5 @@
 """Lemma 12 of [BPF22]: at t_3 the network is near a minimum-norm interpolator that lambda has no part in."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._early import at_scale

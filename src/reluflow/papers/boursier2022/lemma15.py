@@ -1,7 +1,5 @@
 """Lemma 15 of [BPF22]: the Polyak-Lojasiewicz inequality around theta^{t_3}, and along the rest of the run."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow import observe

@@ -1,7 +1,5 @@
 """Handbook 4.1 for [BPF22]: crossing times and amplitudes of the alignment phase, in closed form as lambda -> 0."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import NamedTuple
 

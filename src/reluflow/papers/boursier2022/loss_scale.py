@@ -1,7 +1,5 @@
 """Figures 2 and 3 of [BPF22]: the iterations shown are those of descent on 2L, twice as fast as on the printed L."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

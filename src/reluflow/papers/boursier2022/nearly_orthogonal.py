@@ -1,7 +1,5 @@
 """Section 3.2 of [BPF22]: inputs with cosines of order lambda behave as orthogonal ones, larger cosines do not."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._early import at_scale

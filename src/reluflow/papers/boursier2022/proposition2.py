@@ -1,7 +1,5 @@
 """Proposition 2 of [BPF22]: the flow exists for ever only with relu'(0) = 0."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Section 4 of [BPF22]: the exponential rate |D-| is a lower bound; the true rates are 4|D-|, then 2|D-|."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow import observe

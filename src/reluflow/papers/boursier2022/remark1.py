@@ -1,7 +1,5 @@
 """Remark 1 of [BPF22]: the convergence criterion borrowed from Chatterjee, for ReLU and balanced weights."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow import observe

@@ -1,7 +1,5 @@
 """Section 3.2 of [BPF22]: how small lambda must be, with the width and the number of labels."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow import Flow, solve

@@ -1,7 +1,5 @@
 """Section 5 of [BPF22]: on two points the final function has zero loss, two kinks, and less norm than the line."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

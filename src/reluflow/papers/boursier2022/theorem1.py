@@ -1,7 +1,5 @@
 """Theorem 1 of [BPF22]: zero loss, and in the limit of vanishing lambda the interpolator of least norm."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

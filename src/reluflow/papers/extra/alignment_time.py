@@ -12,8 +12,6 @@ and 0 for the rest. The theorem's t1 = 16 log n/(m sqrt(mu) Xmin), m = min(zeta_
 sharper dwell time t1' = m atanh(sqrt(1-m)) t1 it is log(1/mu)/sqrt(mu).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -4,8 +4,6 @@ Sharpness is the largest eigenvalue of the Hessian (`rf.observe.sharpness`). Alo
 Descent follows until the sharpness reaches 2 / eta, where it would be unstable, and then stays around it while the loss
 falls by ups and downs; if the flow's final sharpness is below 2 / eta, descent ends like the flow."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

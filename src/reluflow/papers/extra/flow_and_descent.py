@@ -13,8 +13,6 @@ The drive turns at a time of order log(1/scale). Hence at small scales every suc
 the saddle that only they could leave is for ever. Its loss: datum 0 fitted, datum 1 left, a line through the others.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -5,8 +5,6 @@ thousandfold, on the time scale 1/decay: in tau = decay t runs with smaller and 
 `rf.DecayLimit`, theta' = J' nu - theta with K nu = 2 y, whose cost does not depend on decay. It ends near the least
 norm that fits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -5,8 +5,6 @@ yet fitted, neuron j grows at rate |D_{P_j n R}|; the first to arrive fits the g
 makes the two classes the only groups; it holds for wide networks alone.
 """
 
-from __future__ import annotations
-
 from math import comb
 
 import numpy as np

@@ -9,8 +9,6 @@ kappa > 0    own-class pairs that start off are pushed on by their neighbours, z
              S_{ik} rho_{r,k}(s): once log s ~ 1/kappa. To first order in kappa rho is that of kappa = 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

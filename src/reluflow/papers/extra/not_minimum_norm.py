@@ -8,8 +8,6 @@ and any network that fits has
 every term at least 0: a minimum needs all its neurons where s_j eta = 1. The limit of the flow has one that is not.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

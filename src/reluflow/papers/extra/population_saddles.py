@@ -13,8 +13,6 @@ all from closed forms, and all read off the runs. Between T1 and T3 the directio
 rounding can tell: by e^-639 at the scale e^-1000.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

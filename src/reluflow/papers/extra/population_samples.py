@@ -6,8 +6,6 @@ same start: error(n, t) = |theta_n(t) - theta(t)|/|theta(t)|, averaged over draw
 theorem for the gradient gives n^{-1/2} at every fixed time.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -5,8 +5,6 @@ N(0, I/k). For m = k there is a symmetric stationary point with positive loss, a
 k = 6 on [Safran and Shamir 2018; Arjevani and Field]: `rf.population.spurious(k)`. Every flow is followed to rest.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -5,8 +5,6 @@ certificate. A stationary point is optimal if and only if r = max_{|w| = 1} |sum
 -dL/df. Runs on a grid of scales and decays end at both kinds; r > 1 comes with the neuron that would lower the
 objective."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -8,8 +8,6 @@ W_j = 1 v^T + E with 1^T E = 0, E at rest and v/log t -> u_j (handbook, exact li
 t is the paper's, eta times iterations.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim

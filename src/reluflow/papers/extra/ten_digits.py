@@ -6,8 +6,6 @@ batches, at that step and smaller ones, beside the exact gradient flow, whose cr
 differs from the flow by a multiple of its step, and the stable rank |W|_F^2/|W|_2^2 falls alike in both.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -5,8 +5,6 @@ coordinates starts there. The flow keeps unit directions and log norms, so that 
 balanced start, the constants of `min2024._constants`.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

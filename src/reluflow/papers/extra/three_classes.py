@@ -11,8 +11,6 @@ so that against t / log(1/s) the loss falls by stairs 1/2, 3/14, 1/14, 0 at n/sq
 ends at the least norm of all that fit, |theta|^2 = 2 sum_c sqrt(n_c).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -7,8 +7,6 @@ interrupted computation goes on where it stopped; without a folder, finished bat
 Needs numpy, scipy, numba and jax alone.
 """
 
-from __future__ import annotations
-
 import os
 import time
 import uuid

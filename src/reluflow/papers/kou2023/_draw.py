@@ -1,7 +1,5 @@
 """What the five figures draw alike: means over runs with bands of three standard deviations, and logarithmic ranks."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.plot import look

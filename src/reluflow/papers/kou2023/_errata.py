@@ -1,8 +1,6 @@
 """Where the paper's text and the truth differ. Rates and intervals that are only loose (E4, E5, E6) hold as
 printed; the tests show by how much."""
 
-from __future__ import annotations
-
 from reluflow.papers._erratum import Erratum, sorted_out
 
 _ALL: tuple[Erratum, ...] = (

@@ -9,8 +9,6 @@ So everything is done by two protocols and two readings:
 Batches of 64, step 0.1. Runs come from `_batches`: read from a folder where they are there, else computed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim

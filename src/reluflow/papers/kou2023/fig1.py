@@ -1,7 +1,5 @@
 """Figure 1 of [KCG23]: ten nearly orthogonal points, stable rank and training loss for several leaky slopes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

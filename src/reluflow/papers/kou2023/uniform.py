@@ -1,7 +1,5 @@
 """Theorem 4.3 of Kou et al., "c is an absolute constant": the stable rank does not grow with n and m."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

@@ -5,8 +5,6 @@ target's scale, nor whether k is a variance. Runs at full size take hours on a p
 `benchmarks/lee2023_full/` is read instead, where it is of the same case.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

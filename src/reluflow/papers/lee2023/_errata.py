@@ -1,7 +1,5 @@
 """Where the text of Lee et al. and the truth differ. E1-E14 follow the handbook; E15 on were found by the checks."""
 
-from __future__ import annotations
-
 from reluflow.papers._erratum import Erratum, sorted_out
 
 _ALL: tuple[Erratum, ...] = (

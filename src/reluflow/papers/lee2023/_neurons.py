@@ -6,8 +6,6 @@ Iterations are counted in the paper's own steps: a run with ten times the step m
 times. Every run is there twice, by descent on a sample and by descent on the population. Magnitudes are |w|/|w*|.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

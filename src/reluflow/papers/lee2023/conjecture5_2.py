@@ -1,7 +1,5 @@
 """Section 5.2 of [LSY23], its conjecture: a large start first falls, then rises. False for one layer."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Corollary 4.3 of [LSY23]: the iteration from which the angle is within epsilon of pi."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

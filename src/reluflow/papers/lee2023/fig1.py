@@ -1,7 +1,5 @@
 """Figure 1 of [LSY23]: the angle of neurons with one, two and three layers, from small, middle and large norms."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._checks import one_of

@@ -1,7 +1,5 @@
 """Figure 2 of [LSY23]: the magnitude of neurons with one and two layers, with bounds from the start and from 20000."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._checks import one_of

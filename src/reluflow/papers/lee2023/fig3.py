@@ -1,7 +1,5 @@
 """Figure 3 of [LSY23]: the magnitude with bounds restarted at four points, for one and two layers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._checks import one_of

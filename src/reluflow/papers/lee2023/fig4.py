@@ -1,7 +1,5 @@
 """Figure 4 of [LSY23]: the magnitude of a fully connected network of depth 5, from small and large norms."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exact orbit of a balanced neuron: magnitude and time as functions of the angle, by quadrature."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Where the text of [MMV24] and the truth differ; labels as in the order of discovery, E12 to E14 are cautions."""
 
-from __future__ import annotations
-
 from reluflow.papers._erratum import Erratum, sorted_out
 
 _ALL: tuple[Erratum, ...] = (

@@ -1,7 +1,5 @@
 """What happens after alignment: groups that grow, the two linear subnets, t2, the rate, the rank."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim

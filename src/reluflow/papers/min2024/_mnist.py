@@ -6,8 +6,6 @@ loss (the reading that fits the text: early_alignment, section 4). The first dig
     wbar+ = mean of w_j over V+(t) = {v_j(t) > 0},   x+ = sum of the positive rows        (- likewise)
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -5,8 +5,6 @@ r"""Norms and directions of neurons over training, as Figures 12 and 13 of [MMV2
 with the full gradient g_j = grad_{w_j} L of the mean exponential loss, while training by SGD (step 2e-3).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -5,8 +5,6 @@ reading that fits every number of the text (early_alignment, section 4). S+ is w
 the positive ones, S- the same for the negative, dead where none is active.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -4,8 +4,6 @@ Three data sets at the theorem's own scale, where every hypothesis of Theorem 1 
 fails; a mean logistic run, a square-loss run, a leaky run; the plane toy of Figure 6.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

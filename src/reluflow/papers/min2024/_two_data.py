@@ -3,8 +3,6 @@
 One run at three moments, and over many seeds how many positive neurons that are not dead are outside S+.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

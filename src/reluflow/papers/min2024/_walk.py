@@ -6,8 +6,6 @@ r"""One neuron's way through activation patterns, as Figures 4 and 14 to 17 of [
 Data in the plane, balanced flow, sum of exponential losses. The neuron is the one with v > 0 that switches most.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures 1, 2, 3, 18 and 19 of [MMV24], which are drawings: the same from computed fields and runs in the plane."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Equation (28) of [MMV24]: how small eps must be, and that the flow at that scale does what it is for."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -1,7 +1,5 @@
 """Appendix E.3 of [MMV24]: with relu'(0) = a > 0 there is no solution where relu'(0) = 0 has a constant one."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

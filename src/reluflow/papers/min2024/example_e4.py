@@ -1,7 +1,5 @@
 """Appendix E.4 of [MMV24]: solutions are not unique, and irregular ones leave the dead cone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -1,7 +1,5 @@
 """Figure 12 of [MMV24]: two phases, directions first and norms later, when both layers are trained."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim

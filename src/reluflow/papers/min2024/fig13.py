@@ -1,7 +1,5 @@
 """Figure 13 of [MMV24]: no such phases when the first layer alone is trained."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim

@@ -1,7 +1,5 @@
 """Figure 20 of [MMV24]: with relu'(0) = a > 0 no solution exists; what Euler steps do instead (Appendix E.3)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -1,7 +1,5 @@
 """Figure 21 of [MMV24]: solutions are not unique; a neuron on the boundary may leave at any time (Appendix E.4)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -1,7 +1,5 @@
 """Figure 4 of [MMV24]: the activation pattern of one neuron over time, from a run."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.papers.min2024 import _walk

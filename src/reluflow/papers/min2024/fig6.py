@@ -1,7 +1,5 @@
 """Figure 6 of [MMV24]: a toy in the plane; neurons align in their cones, then grow, and the loss falls twice."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -1,7 +1,5 @@
 """Figure 7 of [MMV24]: two data, barely correlated; every positive neuron that lives reaches S+."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

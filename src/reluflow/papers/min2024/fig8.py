@@ -1,7 +1,5 @@
 """Figure 8 of [MMV24]: two data, hardly correlated at all; one neuron is still outside S+ when the loss is 0."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from reluflow.claim import Claim

@@ -1,7 +1,5 @@
 """Figure 9 of [MMV24]: two orthogonal data; neurons settle in three directions, and only those in S+ grow."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

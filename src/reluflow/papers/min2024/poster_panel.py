@@ -1,7 +1,5 @@
 """The panel of the poster of [MMV24]: the toy's neurons, the two phases of its training, and MNIST alignment."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

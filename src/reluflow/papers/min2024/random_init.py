@@ -1,7 +1,5 @@
 """[MMV24], remark after Theorem 1: m random neurons leave S+ empty with probability at most 2^-m."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

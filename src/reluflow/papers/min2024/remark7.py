@@ -1,7 +1,5 @@
 """Remarks 7 and 8 of [MMV24]: irregular solutions have probability 0, and corners are left in one way."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf

@@ -1,7 +1,5 @@
 """Appendix A.2 of [MMV24]: how the alignment time depends on mu; two points at an angle, exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import reluflow as rf
