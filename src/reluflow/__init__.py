@@ -4,50 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reluflow._lazy import lazily
+from reluflow._lazy import by_file, lazily
 
 __version__ = "0.2.0"
 
 # Public names and where they live; each is imported when first used, so that `import reluflow` is fast.
 _MODULES = ("data", "init", "plot", "observe", "papers", "single", "population", "deep", "bias", "torch", "space")
-_NAMES = {
-    "Data": "data",
-    "Params": "init",
-    "Problem": "problem",
-    "ReLU": "problem",
-    "LeakyReLU": "problem",
-    "Flow": "methods",
-    "SteppedFlow": "methods",
-    "DecayLimit": "methods",
-    "Descent": "methods",
-    "compare": "compare",
-    "limit": "limit",
-    "confirm": "confirm",
-    "Confirmation": "confirm",
-    "Solution": "solution",
-    "Outcome": "outcome",
-    "SolveError": "outcome",
-    "resume": "resume",
-    "solve": "solve",
-    "Save": "methods",
-    "Limits": "methods",
-    "Experiment": "experiment",
-    "ExperimentError": "experiment",
-    "load": "store",
-    "Claim": "claim",
-    "Report": "claim",
-    "check": "checking",
-    "checker": "checking",
-    "checks": "checking",
-    "certify": "certify",
-    "Certificate": "certify",
-    "Refused": "certify",
-    "falsify": "falsify",
-    "sweep": "sweep",
-    "solve_many": "many",
-    "from_torch": "torch",
-    "show": "explorer",
-}
+_NAMES = by_file(
+    data="Data",
+    init="Params",
+    problem="Problem ReLU LeakyReLU",
+    methods="Flow SteppedFlow DecayLimit Descent Save Limits",
+    compare="compare",
+    limit="limit",
+    confirm="confirm Confirmation",
+    solution="Solution",
+    outcome="Outcome SolveError",
+    resume="resume",
+    solve="solve",
+    experiment="Experiment ExperimentError",
+    store="load",
+    claim="Claim Report",
+    checking="check checker checks",
+    certify="certify Certificate Refused",
+    falsify="falsify",
+    sweep="sweep",
+    many="solve_many",
+    torch="from_torch",
+    explorer="show",
+)
 
 __all__ = ["__version__", *_MODULES, *_NAMES]
 

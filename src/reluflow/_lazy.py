@@ -8,6 +8,11 @@ from collections.abc import Collection, Mapping
 from types import ModuleType
 
 
+def by_file(**names: str) -> dict[str, str]:
+    """Names and the files they are in, from the names of each file."""
+    return {name: file for file, of_file in names.items() for name in of_file.split()}
+
+
 def lazily(package: str, names: Mapping[str, str], modules: Collection[str] = ()) -> None:
     """Lets `package` import its `names` (from the files given) and its own `modules` at first use.
 

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import reluflow as rf
+from reluflow import _toml
 from reluflow._checks import plainly, shown
 from reluflow.losses import TABLE
 
@@ -208,7 +210,6 @@ def _makers(module: str, result: str) -> dict[str | None, Kind]:
 @lru_cache(maxsize=1)
 def tables() -> dict[str, Table]:
     """Every table of an experiment, by name."""
-    import reluflow as rf
     from reluflow.solve import solve
 
     data = _makers("data", "Data") | {"arrays": _kind(rf.Data, "rf.Data")}
@@ -320,8 +321,6 @@ def show(value) -> str:
 
 
 def _way_out(param: Param) -> str:
-    from reluflow import _toml
-
     example = EXAMPLES.get(param.name, param.default)
     if example is REQUIRED or example is None:
         return "leave it out for the default" if example is None else "give one"
@@ -347,8 +346,6 @@ def _no_kind(table: Table, name) -> Mistake:
 
 def complete(table: Table, given: Mapping, mistakes: list[Mistake]) -> dict:
     """`given` with defaults filled in and numbers converted; mistakes are appended to `mistakes`."""
-    from reluflow import _toml
-
     given = {k: v for k, v in given.items() if v is not None}
     name = None if table.single else given.pop("kind", table.default)
     if not table.single and (not isinstance(name, str) or name not in table.kinds):

@@ -6,6 +6,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from reluflow import _html
+
 HERE = Path(__file__).parent
 PLACES = (HERE / "glossary.md", HERE.parents[1] / "docs" / "glossary.md")  # of the wheel, of a checkout
 NAMED = 6  # words that a line names
@@ -49,7 +51,5 @@ def line(text: str) -> str:
 
 def html(text: str) -> str:
     """The explanations of a text's words, folded."""
-    from reluflow import _html
-
     rows = [(heading, glossary()[heading]) for heading in used(text).values()]
     return f"<details><summary>words</summary>{_html.table(rows)}</details>" if rows else ""

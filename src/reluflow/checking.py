@@ -23,6 +23,7 @@ from reluflow._checks import all_trained, one_of
 from reluflow.claim import Claim, Report
 from reluflow.data.core import Data
 from reluflow.init import Params
+from reluflow.methods import Descent
 from reluflow.papers import _found
 from reluflow.problem import Problem
 
@@ -295,7 +296,6 @@ def _module(name: str) -> ModuleType:
 
 def _reduce(name: str, needs: str, subject):
     """The part of the subject that the checker is about, or one sentence."""
-    from reluflow.methods import Descent
     from reluflow.solution import Solution
 
     several = getattr(getattr(subject, "problem", subject), "outputs", 1)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from reluflow import _html, _words
 from reluflow._checks import one_of
 
 RELATIONS = ("<=", "<", ">=", ">", "=")
@@ -203,8 +204,6 @@ class Report:
         return f"{start} {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."
 
     def _repr_html_(self) -> str:
-        from reluflow import _html, _words
-
         head = ("", "verdict", "statement", "measured", "", "bound")
         rows = [
             (kind, word(c), c.text, _number(c.measured, c.log), c.relation, _number(c.bound, c.log))
@@ -216,8 +215,6 @@ class Report:
         return made + _words.html(self._text())
 
     def __str__(self) -> str:
-        from reluflow import _words
-
         form = "" if self.form == "corrected" else f" [{self.form}]"
         head = f"{self.name}{form}{': ' + self.title if self.title else ''}"
         lines = [head]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reluflow import _html
 from reluflow._checks import by_name, number, shown, whole
 from reluflow.drive.loop import Progress
 from reluflow.methods import Descent, Flow, Limits
@@ -147,8 +148,6 @@ class Comparison:
         return "\n".join([*lines, "", self.summary()])
 
     def _repr_html_(self) -> str:
-        from reluflow import _html
-
         return _html.text(self.summary()) + _html.figure(self.figure())
 
     def figure(self) -> Figure:

@@ -27,6 +27,9 @@ import numpy as np
 from reluflow import _schema, _toml
 from reluflow._checks import plainly
 from reluflow._schema import Mistake, near, show
+from reluflow.data.core import class_count
+from reluflow.methods import Flow
+from reluflow.outcome import SolveError
 
 if TYPE_CHECKING:
     from reluflow.data import Data
@@ -237,7 +240,6 @@ class Experiment:
         self, progress: Callable[[Progress], None] | bool | None = None, *, limits: Limits | None = None
     ) -> Solution:
         """The `rf.Solution`, with this experiment as its `.experiment`; `limits` override the experiment's own."""
-        from reluflow.outcome import SolveError
         from reluflow.solve import solve
 
         keywords = _schema.arguments(_schema.tables()["solve"], self._tables["solve"])
@@ -261,8 +263,6 @@ class Experiment:
 
     def _outputs(self) -> int:
         """The number of outputs that fits the data: that of their labels, or of their classes for the softmax loss."""
-        from reluflow.data.core import class_count
-
         if self._tables["problem"].get("loss") != "softmax" or self.data.outputs > 1:
             return self.data.outputs
         return max(2, class_count(self.data.y), len(self.data.classes or ()))
@@ -276,7 +276,6 @@ class Experiment:
         """Mistakes in values that constructors reject, found without generating data or large arrays."""
         from reluflow.data import Data
         from reluflow.init import Params
-        from reluflow.methods import Flow
         from reluflow.problem import Problem
         from reluflow.solve import end_clock
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reluflow import _text
+from reluflow import _html, _text
 from reluflow._checks import all_trained, as_finite, by_name, one_output
 from reluflow._early import Early, early_phase
 from reluflow._saddles import Course, Saddle, followed_course, orthogonal_course, orthogonal_inputs
@@ -67,8 +67,6 @@ class Limit:
             return np.flatnonzero((self.exponent > 0.0) & (self.exponent < 1.0 - 1e-9))
 
     def _repr_html_(self) -> str:
-        from reluflow import _html
-
         return _html.lines(repr(self))
 
     def __repr__(self) -> str:

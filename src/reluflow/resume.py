@@ -17,6 +17,7 @@ from reluflow.methods import Descent, Limits, Save
 from reluflow.outcome import Outcome
 from reluflow.solution import Recording, Solution, Stats, recorded
 from reluflow.solve import end_clock
+from reluflow.store import load
 
 if TYPE_CHECKING:
     from reluflow.drive.loop import Progress
@@ -59,8 +60,6 @@ def resume(
 
 
 def _loaded(path: str | Path) -> Solution:
-    from reluflow.store import load
-
     return load(path)
 
 

@@ -29,21 +29,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reluflow import _vet
+import reluflow
+from reluflow import _schema, _vet
 from reluflow._checks import plainly, shown
 from reluflow.clock import clock_for
+from reluflow.data import Data
+from reluflow.drive import driver_for
 from reluflow.drive.recorder import States
 from reluflow.engine.layout import parts
 from reluflow.engine.pack import Units
 from reluflow.events import KINDS, Events
+from reluflow.experiment import Experiment
+from reluflow.init import Params
 from reluflow.methods import DecayLimit, Descent, Flow, Method, SteppedFlow
 from reluflow.outcome import Outcome
-from reluflow.problem import Problem
+from reluflow.problem import Problem, activation_of
 from reluflow.replay import Replay
 
 if TYPE_CHECKING:
@@ -367,8 +373,6 @@ def key_of(sol: Solution) -> str:
 @lru_cache(maxsize=1)
 def source() -> dict[str, str]:
     """A hash of this package's source files and, in a checkout, the commit."""
-    import reluflow
-
     home = Path(reluflow.__file__).parent
     total = hashlib.sha256()
     for path in sorted(home.rglob("*.py")):
@@ -402,10 +406,6 @@ def _commit(checkout: Path) -> str:
 
 def versions() -> dict[str, str]:
     """What computed a run: this package and its source, Python, the libraries, the machine."""
-    from importlib.metadata import version
-
-    import reluflow
-
     found = {"reluflow": reluflow.__version__, **source(), "python": platform.python_version()}
     found |= {name: version(name) for name in ("numpy", "scipy", "numba")}
     return found | {"machine": platform.machine(), "system": platform.system()}
@@ -447,7 +447,6 @@ def _solution(
     problem: Problem, method: Method, outcome: Outcome, stats: Stats, events: Events, arrays: dict[str, np.ndarray]
 ) -> Solution:
     """A solution that replays from stored checkpoints."""
-    from reluflow.drive import driver_for
     from reluflow.solution import Recording, Solution
 
     several = problem.outputs > 1
@@ -578,10 +577,6 @@ def _arrays(path: Path, manifest: dict) -> dict[str, np.ndarray]:
 
 def _problem(arrays: dict[str, np.ndarray], about: dict, columns) -> Problem:
     """The problem of a stored run."""
-    from reluflow.data import Data
-    from reluflow.init import Params
-    from reluflow.problem import activation_of
-
     data = Data(arrays["data/x"], arrays["data/y"], name=about["data"], classes=about.get("classes"), columns=columns)
     scales = {k: arrays[f"init/{k}"] for k in ("log_scale", "log_scale_a") if f"init/{k}" in arrays}
     init = Params(
@@ -602,8 +597,6 @@ def _problem(arrays: dict[str, np.ndarray], about: dict, columns) -> Problem:
 
 
 def _read_1(path: Path, attributes: dict) -> Solution:
-    from reluflow import _schema
-    from reluflow.experiment import Experiment
     from reluflow.solution import Stats
 
     try:

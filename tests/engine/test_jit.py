@@ -41,6 +41,24 @@ def test_an_entry_takes_in_its_parts_and_they_are_not_emitted(norm):
     assert not any("square" in name for name in defined), "both parts are pasted in"
 
 
+@_jit.inner
+def cube(x):
+    return x * x * x
+
+
+def test_a_function_made_to_call_another_leaves_the_first_as_it_is(norm):
+    cubes = _jit.calling(sum_of_squares, square=cube)
+    options = {**_jit.OPTIONS, "_nrt": False}
+    both = numba.njit(pipeline_class=_parts.EntryCompiler, **options)(lambda x: (cubes(x), sum_of_squares(x)))
+    assert both(np.array([1.0, 2.0])) == (9.0, 5.0)
+    assert norm(np.array([3.0, 4.0])) == 5.0
+
+
+def test_only_what_a_function_calls_can_be_replaced_in_it():
+    with pytest.raises(ValueError, match="`sum_of_squares` must call what is replaced, got cube"):
+        _jit.calling(sum_of_squares, cube=cube)
+
+
 def test_a_compilation_is_told_once(norm, monkeypatch, caplog):
     monkeypatch.setattr(_parts.EntryCompiler, "told", False)
     norm(np.zeros(2))

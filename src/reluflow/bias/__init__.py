@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reluflow._lazy import lazily
+from reluflow._lazy import by_file, lazily
 
-_NAMES = {
-    "min_norm": "min_norm",
-    "optimal": "optimal",
-    "max_margin": "max_margin",
-    "kernel": "kernel",
-    "lazy_rich": "kernel",
-    "kernel_path": "kernel",
-    "extremal": "extremal",
-    "landscape": "landscape",
-    "saddles": "landscape",
-    "report": "report",
-    "patterns": "patterns",
-}
+_NAMES = by_file(
+    min_norm="min_norm",
+    optimal="optimal",
+    max_margin="max_margin",
+    kernel="kernel lazy_rich kernel_path",
+    extremal="extremal",
+    landscape="landscape saddles",
+    report="report",
+    patterns="patterns",
+)
 
 __all__ = [*_NAMES]
 

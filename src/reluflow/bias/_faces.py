@@ -4,8 +4,6 @@ A face is a cell of a flat, the set of w on the surfaces of some data T. There t
 on the flat, provided bits of T in [slope, 1] cancel the rest, and w = D/|D| or -D/|D| rests if it is in the face.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb

@@ -1,9 +1,8 @@
 """The figure of a bias report, from its numbers alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow.bias._input import outputs
 from reluflow.bias.kernel import probe
 from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PLUS, THEORY, style
 
@@ -66,8 +65,6 @@ def _function(ax, report) -> None:
     best = report.min_norm if report.min_norm is not None else report.max_margin
     x = probe(data)
     line = data.d == 2 and np.ptp(data.x[:, 1]) == 0 and data.x[0, 1] != 0
-    from reluflow.bias._input import outputs
-
     f = outputs(report.sol.final, x, report.sol.problem.activation.slope)
     if line:
         ax.plot(x[:, 0], f, color=INK, lw=2, label="trained")

@@ -1,7 +1,5 @@
 """Input of the convex programmes, with one-sentence errors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._checks import one_output

@@ -11,8 +11,6 @@ lambda >= 0 bounds it from above by |X' S nu + ((2B - I) X)' lambda|, so bounds 
 are generated: solve on a few, find the cells where the dual is violated, add them, until none is.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from time import monotonic
 

@@ -5,8 +5,6 @@ than n neurons are thinned to a vertex; then v is corrected by a least-norm step
 that the network interpolates to rounding.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.bias._programme import Cone, Found

@@ -9,8 +9,6 @@ With row scales t_k >= 0 chosen so that sum_k t_k x_k x_k' <= I over one class,
 1/|x_k|^2 is exact for orthogonal rows. From above, independent rows and one neuron per class that is 0 on the other: 2
 (|y+| + |y-|) / sqrt(lambda_min(X X'))."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.bias._programme import Cone

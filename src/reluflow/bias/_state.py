@@ -6,8 +6,6 @@ Bits m are the run's own: between the slope and 1 on data that a neuron slides o
 surface. Terms that underflow are 0, as they are in f.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

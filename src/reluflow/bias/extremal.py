@@ -8,8 +8,6 @@ where w lies on the surfaces of the data T, D is the cell's pull projected on th
 has no tangent directions, also w = -s D/|D|: a neuron held there shrinks. In small rank all faces are enumerated;
 otherwise random neurons follow the frozen flow and only attracting ones are seen."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

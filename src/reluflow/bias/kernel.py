@@ -7,8 +7,6 @@ At a large scale the flow ends near f_K (lazy), at a small one far from it (rich
 is formed, so that e^-1000 causes no underflow.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -13,8 +13,6 @@ confined to them, and so are D_j and grad f. A plateau is classified by the neur
     slow passage       the active neurons alone go on to a loss more than 1% lower: no saddle
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +20,7 @@ import numpy as np
 from reluflow import _text
 from reluflow.bias._state import State, loss_of, loss_slopes, state_at, state_of
 from reluflow.bias.extremal import Direction, extremal
+from reluflow.bias.patterns import span
 from reluflow.data.core import Data
 from reluflow.init import Params, balanced
 from reluflow.methods import Flow
@@ -246,8 +245,6 @@ def _active_eigenvalues(state: State, active, D, w, a) -> np.ndarray:
 
 def _tangent(held: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Orthonormal rows of the span of x, less the directions held."""
-    from reluflow.bias.patterns import span
-
     basis = span(x)
     if len(held) == 0:
         return basis

@@ -23,6 +23,7 @@ from reluflow.bias._input import activation_of, as_data, cone_of, outputs, squar
 from reluflow.bias._programme import NoSolution
 from reluflow.bias.min_norm import Bound, bounds_of, certified, several_outputs, solve_cone
 from reluflow.bias.patterns import MOST, Patterns, Search
+from reluflow.bias.several import group_norm
 from reluflow.data.core import Data, class_count, one_hot
 from reluflow.init import Params
 from reluflow.losses import LOSSES
@@ -170,8 +171,6 @@ def max_margin(
 
 
 def _of_classes(subject, data: Data, slope: float, search: Search) -> GroupNorm:
-    from reluflow.bias.several import group_norm
-
     problem = getattr(subject, "problem", None) or (subject if isinstance(subject, Problem) else None)
     if problem is not None:
         targets = problem.targets

@@ -9,8 +9,6 @@ the maximiser w lowers the objective by about (r - 1) decay epsilon: a proof tha
 D(g / r) (`regularised`) bounds the optimum from below, and with it the gap, for any network, at rest or not.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

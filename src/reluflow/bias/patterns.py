@@ -7,8 +7,6 @@ plane e_k cuts exactly those cells of e_1..e_{k-1} that the arrangement induced 
 plane itself comes down to sorting angles. Where there are too many, random directions give some of them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple

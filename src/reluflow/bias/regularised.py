@@ -8,8 +8,6 @@ Where all activation patterns are known, g = -dL/df of the solution, divided by 
 is a certificate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,11 +1,13 @@
 """Implicit-bias report of one run: one table, one figure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from reluflow import _html, _words
 from reluflow._checks import all_trained, one_output
+from reluflow.bias._figure import draw
 from reluflow.bias._input import squared_norm as norm_of
 from reluflow.bias.extremal import Extremal, extremal
 from reluflow.bias.kernel import Kernel, kernel, moved
@@ -15,6 +17,7 @@ from reluflow.bias.min_norm import MinNorm, min_norm
 from reluflow.bias.optimal import Optimality, optimal
 from reluflow.claim import Claim, _plain
 from reluflow.losses import LOSSES
+from reluflow.solution import Solution
 
 LAZY, RICH = 0.3, 1.0  # relative change of the kernel above which a run is not lazy
 ROUNDING = 1e-9  # relative: of |theta|^2, of outputs, and of the dual variables made feasible
@@ -83,8 +86,6 @@ class BiasReport:
 
     def _worst(self) -> str:
         """The row with the smallest y f, and why it is not positive."""
-        import numpy as np
-
         sol: Any = self.sol
         yf = sol.problem.data.y * sol.end.outputs[0]
         k = int(np.argmin(yf))
@@ -108,8 +109,6 @@ class BiasReport:
         )
 
     def __str__(self) -> str:
-        from reluflow import _words
-
         rows = self.rows()
         wide = max(len(name) for name, _ in rows)
         lines = [f"{name:<{wide}}  {text}" for name, text in rows]
@@ -118,22 +117,16 @@ class BiasReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from reluflow import _html, _words
-
         rows = self.rows()
         return _html.table(rows) + _words.html("\n".join(f"{name} {text}" for name, text in rows[1:]))
 
     def figure(self):
         """Loss and saddles, norm or margin, the functions, early directions: a matplotlib Figure."""
-        from reluflow.bias._figure import draw
-
         return draw(self)
 
 
 def report(sol, *, seconds: float = 20.0, samples: int = 400) -> BiasReport:
     """All quantities of this package for one run of `rf.solve`. Sampling of patterns takes at most `seconds`."""
-    from reluflow.solution import Solution
-
     if not isinstance(sol, Solution):
         raise TypeError(f"`rf.bias.report` needs a Solution of rf.solve, got {type(sol).__name__}.")
     problem, notes = sol.problem, []

@@ -12,8 +12,6 @@ Lower: Lambda over the largest psi; certified where psi is bounded on every cell
 M = sum_i m_i lambda_i x_i^T there, or exactly where the data span a plane.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from time import monotonic
 

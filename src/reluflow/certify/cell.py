@@ -8,8 +8,6 @@ With P the projection off the slid rows S,
 A slid row stays while -s nu_i > 0 and -s (g_i - nu_i) > 0, a resting one while -s g_i > 0.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from reluflow.certify._flint import fmpq, fmpq_mat

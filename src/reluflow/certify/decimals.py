@@ -1,7 +1,5 @@
 """Intervals in decimals, rounded outward: what a certificate prints and stores."""
 
-from __future__ import annotations
-
 import math
 
 from reluflow.certify._flint import arb, fmpq

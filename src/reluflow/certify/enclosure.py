@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from operator import mul
 
 from reluflow.certify._flint import arb, arb_poly, ctx, fmpq
-from reluflow.certify.cell import Cell
+from reluflow.certify.cell import Cell, cell
 from reluflow.certify.exact import Exact, dot
 from reluflow.certify.force import Series, along, force
 from reluflow.certify.refusal import Refused
@@ -113,8 +113,6 @@ def start(net: Net) -> State:
     exact = net.exact
     w = [[arb(v) for v in row] for row in exact.w]
     a = [s * arb(dot(row, row)).sqrt() for s, row in zip(exact.s, exact.w, strict=True)]
-    from reluflow.certify.cell import cell
-
     cells = [
         cell(exact.x, s, "".join("1" if dot(row, x) > 0 else "0" for x in exact.x))
         for s, row in zip(exact.s, exact.w, strict=True)

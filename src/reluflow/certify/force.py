@@ -9,8 +9,6 @@ polynomial f the logistic S is replaced by a polynomial Z: with eta = Z' + y f' 
     |S - Z| <= (|S(0) - Z(0)| + sup |eta|) exp(sup |f'| (1 + sup |1 - Z|))   on [0, 1].
 """
 
-from __future__ import annotations
-
 from operator import mul
 
 from reluflow.certify._flint import arb, arb_poly, arb_series, ctx

@@ -17,8 +17,6 @@ one does, exceeds the others at T, p (R_0 - gamma |R'|) > sum |R| |g~|, and deca
 alpha + |b| gamma < kappa of each.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

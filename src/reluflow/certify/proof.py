@@ -1,7 +1,5 @@
 """The content of a certificate: a run to its end, with more digits where they are needed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reluflow.certify._flint import arb, ctx, fmpq

@@ -1,7 +1,5 @@
 """`rf.certify`: from a problem to a theorem about its gradient flow."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """What the prover answers when it has no proof."""
 
-from __future__ import annotations
-
 
 class Refused(ArithmeticError):
     """No proof was found; a refusal is no disproof. `t` says where, `final` that more digits cannot help."""

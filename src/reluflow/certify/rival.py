@@ -3,10 +3,9 @@
 f = sum_k s_k max(<v_k, x>, 0) has |theta|^2 = 2 sum |v_k| when balanced.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow import bias
 from reluflow.certify._flint import arb, fmpq, fmpq_mat
 from reluflow.certify.exact import Exact, dot, rational, words
 
@@ -15,8 +14,6 @@ NUDGE = 1e-9  # how far off a boundary a neuron on it is moved, so that its patt
 
 def rival(exact: Exact, data) -> dict | None:
     """The minimum-norm network in fractions, or None when none was found that fits."""
-    from reluflow import bias
-
     try:
         params = bias.min_norm(data).params
     except Exception:  # no network fits, or the programme failed: nothing to compare with

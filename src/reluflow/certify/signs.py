@@ -1,7 +1,5 @@
 """Signs of polynomials on an interval, proved: by balls where they are far from 0, by monotony where they are near."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from reluflow.certify._flint import arb, arb_poly, fmpq

@@ -12,8 +12,6 @@ having one strict sign with its bit on and off while all other touched rows stay
 touched rows, of which the others have s g < 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 

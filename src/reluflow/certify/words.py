@@ -1,7 +1,5 @@
 """A certificate in words: hypotheses and conclusions, with nothing that the checker does not verify."""
 
-from __future__ import annotations
-
 import textwrap
 
 from reluflow.certify.decimals import spoken

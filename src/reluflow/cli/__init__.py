@@ -1,7 +1,5 @@
 """The command line. Each command is one file; heavy imports happen inside the commands, so that `--help` is fast."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

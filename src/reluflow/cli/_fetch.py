@@ -1,7 +1,5 @@
 """Download of the four MNIST files from their public mirror, each verified before it is put in place."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

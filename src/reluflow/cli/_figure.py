@@ -1,7 +1,5 @@
 """The demo's figure: alignment, growth, two saddles; the function at four times; five points below."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

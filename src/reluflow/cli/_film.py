@@ -1,7 +1,5 @@
 """The numbers of the demo: one run with its prediction, as a table and as animation frames."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -9,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.cli._prediction import Class, Prediction, predict
+from reluflow.experiment import Experiment
 from reluflow.plot.run import log_norms
 from reluflow.solution import Solution
 
@@ -144,8 +143,6 @@ def follow(log_scale: float, seed: int = 0, progress=None) -> Film:
 
 def two_points(log_scale: float, seed: int = 0):
     """The demo's experiment."""
-    from reluflow.experiment import Experiment
-
     return Experiment(
         data={"kind": "two_points"},
         init={"kind": "balanced", "width": 60, "log_scale": log_scale, "seed": seed},
@@ -155,8 +152,6 @@ def two_points(log_scale: float, seed: int = 0):
 
 def five_points(log_scale: float, seed: int = 0, progress=None):
     """The five points, where neurons slide along activation boundaries and no formula for the limit is known."""
-    from reluflow.experiment import Experiment
-
     return Experiment(
         data={"kind": "five_points"},
         init={"kind": "balanced", "width": 60, "log_scale": log_scale, "seed": seed},

@@ -1,7 +1,5 @@
 """The demo's page: one self-contained HTML file, without network access or libraries."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json

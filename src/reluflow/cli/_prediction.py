@@ -11,8 +11,6 @@ over the neurons with s = +1 that are active on the whole class; the same for th
 class must have one norm nu, then u_inf = n |D| / nu^2. (Boursier, Pillaud-Vivien, Flammarion 2022, times made exact.)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

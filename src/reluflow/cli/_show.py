@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from reluflow._progress import duration, time_left
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +45,6 @@ def error(problem: Exception) -> None:
 
 def number(value: float, log: float | None = None) -> str:
     """A number in readable form; e^... outside the range of float64."""
-    import math
-
     if log is not None and (not math.isfinite(value) or value == 0) and math.isfinite(log):
         return f"e^{log:,.6g}"
     return f"{value:,.6g}" if abs(value) < 1e7 else f"{value:.4g}"
@@ -91,15 +92,11 @@ def progress(what: str, quiet: bool = False):
 
 def _left(now) -> str:
     """The time left, as far as it is known."""
-    from reluflow._progress import duration, time_left
-
     seconds = time_left(now.fraction, now.seconds, getattr(now, "left", None))
     return "" if seconds is None else f"{duration(seconds)} left"
 
 
 def _time(log_t: float) -> str:
-    import math
-
     return f"{math.exp(log_t):,.4g}" if log_t < 30 else f"e^{log_t:,.4g}"
 
 

@@ -1,7 +1,7 @@
 """`reluflow bench`: the table of speed claims, each a ratio against a named peer, or scripts of benchmarks/."""
 
-from __future__ import annotations
-
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -64,8 +64,5 @@ def bench(
 
 
 def _run(script: Path, options: list[str]) -> int:
-    import subprocess
-    import sys
-
     command = [sys.executable, "-m", f"benchmarks.{script.stem}", *options]
     return subprocess.run(command, cwd=script.parents[1], check=False).returncode

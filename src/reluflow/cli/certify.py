@@ -1,7 +1,5 @@
 """`reluflow certify`: a theorem about the flow of an experiment, and the check of one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import operator
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+import reluflow as rf
+from reluflow import _words
+from reluflow.cli import _show
+from reluflow.cli.data import _data
+from reluflow.cli.run import changes
 
 Name = Annotated[
     str | None, typer.Argument(metavar="NAME", help="A result, as in min2024.theorem1, or a paper.", show_default=False)
@@ -46,10 +54,6 @@ def register(app: typer.Typer) -> None:
 
 def _bias(subject: Subject, json_: bool) -> None:
     """The implicit-bias report of a run, as one table."""
-    import json
-
-    import reluflow as rf
-
     found = rf.bias.report(subject.solution)
     typer.echo(json.dumps(found.to_dict()) if json_ else str(found))
 
@@ -62,9 +66,6 @@ def check(
     form: Form = None,
     json_: Json = False,
 ) -> None:
-    import reluflow as rf
-    from reluflow.cli.run import changes
-
     if name is None:
         return _list(rf.checks(), json_)
     if name == "bias":
@@ -83,8 +84,6 @@ def check(
     whole = name in papers
     report = rf.check(name, subject.solution if whole else subject.get(known[name]), form=form)
     if json_:
-        import json
-
         typer.echo(json.dumps(report.to_dict()))
     elif whole:
         _whole(report)
@@ -96,8 +95,6 @@ def check(
 def _whole(summary) -> None:
     """A paper on one run: a line for each check, the claims that are violated, and the summary."""
     from rich.table import Table
-
-    from reluflow.cli import _show
 
     console = _show.console()
     console.print(f"[bold]{summary.name}[/bold]  {_escape(summary.title)}\n")
@@ -122,8 +119,6 @@ def _whole(summary) -> None:
 
 def _contradictions(report) -> None:
     """What of a run's own record contradicts itself."""
-    from reluflow.cli import _show
-
     wrong = [c for c in report.record if c.verdict == "violated"]
     if wrong:
         console = _show.console()
@@ -133,8 +128,6 @@ def _contradictions(report) -> None:
 
 def _offer(report) -> None:
     """The end time with which nothing would be unfinished."""
-    from reluflow.cli import _show
-
     if report.unfinished and report.until > 0:
         _show.console().print(
             f"{len(report.unfinished)} unfinished: a run up to t1 = {report.until:.6g} decides them; try "
@@ -180,8 +173,6 @@ class Subject:
     @property
     def points(self):
         """The data alone, even if a run on them would be invalid."""
-        from reluflow.cli.data import _data
-
         only = [f"{k}={v}" for k, v in self.changed.items() if k.startswith("data.")]
         return self._once("points", lambda: _data(self.data, only))
 
@@ -213,9 +204,6 @@ class Subject:
         return self._once("solution", self._solution)
 
     def _solution(self):
-        import reluflow as rf
-        from reluflow.cli import _show
-
         if self.run is not None and self.run.is_dir():
             return rf.load(self.run)
         experiment = self.experiment
@@ -236,8 +224,6 @@ def _flat(tables: dict, start: str = "") -> dict:
 
 def _defaults(paper: str) -> dict:
     """The default experiment of a paper's checks for bare data: `EXPERIMENT` of its `_standard.py`."""
-    import copy
-
     from reluflow.papers import _found
 
     try:
@@ -251,11 +237,7 @@ def _defaults(paper: str) -> dict:
 def _list(found, json_: bool) -> None:
     from rich.table import Table
 
-    from reluflow.cli import _show
-
     if json_:
-        import json
-
         typer.echo(json.dumps([dict(name=c.name, title=c.title, needs=c.needs, forms=list(c.forms)) for c in found]))
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -275,9 +257,7 @@ def _escape(text: str) -> str:
 
 def show(report) -> None:
     """One report as tables: hypotheses, constants, claims, notes."""
-    from reluflow import _words
     from reluflow.claim import met
-    from reluflow.cli import _show
 
     console = _show.console()
     form = f" [dim]({report.form})[/dim]" if report.form != "corrected" else ""

@@ -1,11 +1,13 @@
 """`reluflow data`: describe or make a data set, download MNIST."""
 
-from __future__ import annotations
-
+import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from reluflow.cli.run import changes
 
 Source = Annotated[str, typer.Argument(metavar="DATA", help="A generator's name, a .csv, .npz or .toml file.")]
 Set = Annotated[
@@ -42,7 +44,6 @@ def register(app: typer.Typer) -> None:
 
 def _data(source: str, texts: list[str] | None):
     from reluflow import _schema
-    from reluflow.cli.run import changes
     from reluflow.experiment import Experiment
 
     given = {key.removeprefix("data."): value for key, value in changes(texts or []).items()}
@@ -74,8 +75,6 @@ def describe(data: Source, set_: Set = None, json_: Json = False) -> None:
 
 
 def _plain(found) -> dict:
-    from dataclasses import asdict
-
     from reluflow._schema import plain
 
     return plain(asdict(found))
@@ -99,8 +98,6 @@ def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="mnist")],
     to: To = None,
 ) -> None:
-    import os
-
     from reluflow.cli import _fetch
 
     if name != "mnist":

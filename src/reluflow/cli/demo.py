@@ -1,11 +1,14 @@
 """`reluflow demo`: a one-minute introduction."""
 
-from __future__ import annotations
-
+import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from reluflow import _toml
+from reluflow.cli import _show
 
 LOG_SCALE = -100_000.0
 FIVE = -15.86  # 1e-6 / sqrt(60)
@@ -24,10 +27,6 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(out: Out = Path("demo"), log_scale: Scale = LOG_SCALE, json_: Json = False) -> None:
-    import time
-
-    from reluflow.cli import _show
-
     console = _show.console()
     began = time.perf_counter()
     if not -1e6 <= log_scale <= -10:
@@ -72,8 +71,6 @@ def demo(out: Out = Path("demo"), log_scale: Scale = LOG_SCALE, json_: Json = Fa
 
 
 def _make(out: Path, log_scale: float, quiet: bool):
-    import time
-
     if out.exists() and not out.is_dir():
         raise ValueError(f"`--out` must be a folder, got the file `{out}`: choose another name.")
     with _stages(
@@ -107,8 +104,6 @@ def _make(out: Path, log_scale: float, quiet: bool):
 
 def short(experiment) -> str:
     """The experiment without its default values."""
-    from reluflow import _toml
-
     init = experiment["init"]
     tables = {
         "format": 1,
@@ -121,8 +116,6 @@ def short(experiment) -> str:
 
 def _stages(names: list[str], quiet: bool):
     """A progress bar over the stages; call the yielded function when one is done."""
-    from contextlib import contextmanager
-
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -132,8 +125,6 @@ def _stages(names: list[str], quiet: bool):
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
-
-    from reluflow.cli import _show
 
     shown_on = _show.console(stderr=True)
 

@@ -1,11 +1,11 @@
 """`reluflow explore`: the interactive page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from reluflow.cli import _show
 
 File = Annotated[
     Path | None,
@@ -44,7 +44,6 @@ def register(app: typer.Typer) -> None:
 def explore(
     file: File = None, port: Port = 0, host: Host = "127.0.0.1", open_: Open = True, export: Export = None
 ) -> None:
-    from reluflow.cli import _show
     from reluflow.explorer.serve import opening, serve
 
     if export is not None:
@@ -75,7 +74,6 @@ def write(folder: Path) -> None:
     """A static copy in a folder, with a line that says how far it is."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from reluflow.cli import _show
     from reluflow.explorer.static import export
 
     console = _show.console()

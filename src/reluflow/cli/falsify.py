@@ -1,11 +1,15 @@
 """`reluflow falsify`: a search for a counterexample to a theorem or to a conjecture of your own."""
 
-from __future__ import annotations
-
+import importlib.util
+import json
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from reluflow.cli import _show
+from reluflow.cli.run import changes
 
 What = Annotated[
     str,
@@ -83,9 +87,6 @@ def falsify(
     resume: Resume = False,
     json_: Json = False,
 ) -> None:
-    import json
-
-    from reluflow.cli import _show
     from reluflow.falsify import falsify as run
 
     plot = _show.picture_file(plot)
@@ -119,8 +120,6 @@ def falsify(
 
 def _tables(what: str, form, only, space, texts: list[str]) -> dict:
     """The search as tables: a file's, or a claim's with its own space, changed by the options."""
-    from reluflow.cli.run import changes
-
     if what.endswith(".toml"):
         tables = _file(Path(what))
     else:
@@ -185,8 +184,6 @@ def _claim(text: str):
     file, colon, name = text.partition(":")
     if not colon:
         return text
-    import importlib.util
-
     path = Path(file)
     if not path.is_file():
         raise FileNotFoundError(f"File not found: {path}. Write `conjectures.py:my_claim`.")
@@ -203,8 +200,6 @@ def _claim(text: str):
 
 def _print(found) -> None:
     from rich.markup import escape
-
-    from reluflow.cli import _show
 
     colour = {"refuted": "red", "not refuted": "green"}.get(found.verdict, "yellow")
     console = _show.console()
@@ -229,11 +224,7 @@ def _write(found, out: Path, quiet: bool) -> None:
 
 def _progress(what: str, quiet: bool):
     """Yields a callback that shows runs, time and the best so far, and says once why a claim never applies."""
-    from contextlib import contextmanager
-
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    from reluflow.cli import _show
 
     @contextmanager
     def bar():

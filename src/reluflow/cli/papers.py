@@ -1,11 +1,14 @@
 """`reluflow papers`: what is installed, references, and a package of one's own from a template."""
 
-from __future__ import annotations
-
+import re
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+import reluflow as rf
+from reluflow.cli import _show
 
 TEMPLATE = Path(__file__).parent / "pack"
 
@@ -40,13 +43,9 @@ def register(app: typer.Typer) -> None:
 def papers(context: typer.Context, json_: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
-    from itertools import groupby
-
     from rich.markup import escape
     from rich.table import Table
 
-    import reluflow as rf
-    from reluflow.cli import _show
     from reluflow.papers import _figures, _found
 
     found = [_figures.paper(name) for name in sorted(_found.names(), key=_figures._place)]
@@ -88,7 +87,6 @@ def cite(names: Names = None) -> None:
 
 
 def new(name: Name, title: Title = None, to: To = None) -> None:
-    from reluflow.cli import _show
     from reluflow.papers import _found
 
     if not name.isidentifier() or name.startswith("_") or not name.isascii():
@@ -109,8 +107,6 @@ def new(name: Name, title: Title = None, to: To = None) -> None:
 
 def _reference(name: str, line: str) -> str:
     """BibTeX of "Authors: Title (place year).", the parts that are there; the year of the name where there is none."""
-    import re
-
     told = re.fullmatch(r"(?:(?P<by>[^:]+): )?(?P<title>.*?)(?: \((?P<place>[^()]*)\))?\.?", line)
     by, words, place = told.group("by", "title", "place") if told else (None, line, None)
     years = re.findall(r"\d{4}", place or "") or re.findall(r"\d{4}", name)

@@ -1,12 +1,19 @@
 """`reluflow reproduce`: a paper's figure by one command, with its numbers, its facts and a caption."""
 
-from __future__ import annotations
-
+import json
+import os
+import shutil
+import time
+from collections import Counter
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from reluflow.cli import _show as show
+from reluflow.cli.check import COLOURS
 
 FAILED, UNABLE = 1, 2  # a stated fact fails; a figure could not be made
 
@@ -78,8 +85,6 @@ def reproduce(
             raise ValueError(f"The paper {what} has no figure: `reluflow check {what}` lists its checks.")
         done, worst = _several(chosen, size, out, fresh=fresh, film=film, jobs=jobs, quiet=json_)
     if json_:
-        import json
-
         typer.echo(json.dumps(done[0] if what is not None and "/" in what else done))
     if worst:
         raise typer.Exit(worst)
@@ -87,8 +92,6 @@ def reproduce(
 
 def _several(chosen, size: str, out: Path, *, fresh: bool, film: bool, jobs: int, quiet: bool) -> tuple[list, int]:
     """Makes many figures and shows each as it is done; returns what was made, in order, and the exit status."""
-    import time
-
     began, done = time.perf_counter(), {}
     for made in many(chosen, size, out, fresh=fresh, film=film, jobs=jobs, quiet=quiet):
         done[made["figure"]] = made
@@ -140,8 +143,6 @@ def _one(paper: str, name: str, size: str, out: Path, given: dict) -> dict:
 @contextmanager
 def _single_threads():
     """Processes started inside use one thread each: there is one process per core."""
-    import os
-
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update({name: value or "1" for name, value in before.items()})
@@ -155,10 +156,6 @@ def _single_threads():
 
 def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True, quiet=True) -> dict:
     """Writes one figure's folder and returns the content of `facts.json`, with the folder."""
-    import json
-    import time
-
-    from reluflow.cli import _show as show
     from reluflow.papers import _figures
     from reluflow.plot import look
     from reluflow.store import put
@@ -202,8 +199,6 @@ def make(figure, size: str, changed: dict, out: Path, *, fresh=False, film=True,
 
 def write_film(film, path: Path, dpi: int = 90) -> None:
     """Writes a GIF, and an MP4 if ffmpeg is installed; the GIF last, so that its presence means both are complete."""
-    import shutil
-
     from matplotlib.animation import FFMpegWriter, PillowWriter
 
     from reluflow.plot import look
@@ -221,8 +216,6 @@ def write_film(film, path: Path, dpi: int = 90) -> None:
 
 def _saved(figure, path: Path, size: str, changed: dict):
     """Numbers saved earlier with the same settings, source, and version and code of the paper's package; unchanged."""
-    import json
-
     from reluflow.papers import _figures, _found
     from reluflow.store import is_whole, source
 
@@ -239,9 +232,6 @@ def _saved(figure, path: Path, size: str, changed: dict):
 def _show(made: dict, settings: bool = False) -> None:
     from rich.markup import escape
     from rich.table import Table
-
-    from reluflow.cli import _show as show
-    from reluflow.cli.check import COLOURS
 
     console = show.console()
     if "error" in made:
@@ -271,12 +261,8 @@ def _show(made: dict, settings: bool = False) -> None:
 
 def _summary(made: list[dict], seconds: float) -> None:
     """One line for each figure, and one for all."""
-    from collections import Counter
-
     from rich.markup import escape
     from rich.table import Table
-
-    from reluflow.cli import _show as show
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("figure", "facts", "wall", "processor", ""):
@@ -304,21 +290,14 @@ def _summary(made: list[dict], seconds: float) -> None:
 
 
 def _value(value) -> str:
-    from reluflow.cli import _show as show
-
     return value if isinstance(value, str) else show.number(float(value))
 
 
 def _list(json_: bool, papers: list[str]) -> None:
-    from itertools import groupby
-
-    from reluflow.cli import _show as show
     from reluflow.papers import _figures
 
     found = [_figures.paper(p) for p in papers]
     if json_:
-        import json
-
         rows = [
             dict(figure=f"{p.name}/{f.name}", title=f.title, package=p.package)
             for p in found

@@ -1,12 +1,20 @@
 """`reluflow run`: runs an experiment file, writes a run folder and prints a summary."""
 
-from __future__ import annotations
-
 import dataclasses
+import math
+import os
+import re
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
+
+import reluflow as rf
+from reluflow import _text
+from reluflow.cli import _show
+from reluflow.outcome import Outcome, SolveError
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key (repeatable).")]
@@ -100,16 +108,10 @@ class _Wanted(NamedTuple):
 
 
 def _run(file: Path, texts: list[str], wanted: _Wanted) -> None:
-    import os
-    import shutil
-    import sys
-
     if not wanted.json and sys.stderr.isatty():
         typer.echo(f"reading {file}", err=True)  # at once: numpy and numba take a second or two to load
 
-    from reluflow.cli import _show
     from reluflow.experiment import Experiment
-    from reluflow.outcome import SolveError
     from reluflow.solve import keeping
 
     experiment = Experiment.from_toml(file)
@@ -140,9 +142,6 @@ def _run(file: Path, texts: list[str], wanted: _Wanted) -> None:
 
 def _go_on(path: Path, wanted: _Wanted) -> None:
     """Takes a saved run up, and writes the whole to a folder of its own."""
-    import re
-
-    from reluflow.cli import _show
     from reluflow.resume import resume
     from reluflow.store import load
 
@@ -158,9 +157,6 @@ def _go_on(path: Path, wanted: _Wanted) -> None:
 
 def _report(sol, out: Path, name: str, wanted: _Wanted) -> None:
     """Prints and draws a run that is on disk; returns the exit code, by how it ended."""
-    from reluflow.cli import _show
-    from reluflow.outcome import Outcome
-
     json_, plot, agrees = wanted.json, wanted.plot, None
     if wanted.confirm and sol.outcome.success:
         from reluflow.confirm import confirm
@@ -190,8 +186,6 @@ def _report(sol, out: Path, name: str, wanted: _Wanted) -> None:
 
 def _folder(file: Path, key: str, out: Path | None) -> Path:
     """The run folder, checked before the computation starts."""
-    import os
-
     if out is None:
         base = Path("runs") / f"{file.stem}-{key[:8]}"
         out, count = base, 2
@@ -220,8 +214,6 @@ def _save(sol, file: Path, key: str, out: Path, chosen: bool) -> Path:
 
 def facts(sol) -> dict:
     """The results of a run for `--json`; logarithms where numbers underflow."""
-    import math
-
     import numpy as np
 
     finite = lambda v: float(v) if math.isfinite(v) else None
@@ -258,8 +250,6 @@ def _confirmed(found) -> dict:
 
 
 def _summary(sol, out: Path) -> None:
-    from reluflow.cli import _show
-
     got, problem, experiment = facts(sol), sol.problem, sol.experiment
     log_w, _ = problem.init.log_scales
     slope = problem.activation.slope
@@ -290,8 +280,6 @@ def _summary(sol, out: Path) -> None:
 
 
 def _loss(sol) -> str:
-    from reluflow import _text
-
     return _text.by_log(float(sol.log_loss[-1]))
 
 
@@ -303,8 +291,6 @@ FLOW, DESCENT = 200.0, 1e-10
 
 
 def _verify(path: Path, json_: bool) -> None:
-    import reluflow as rf
-    from reluflow.cli import _show
     from reluflow.store import read_attributes, versions
 
     path = path.parent if path.name == "zarr.json" else path
@@ -350,15 +336,11 @@ def _verify(path: Path, json_: bool) -> None:
 
 def _short(sol) -> bool:
     """Whether the end of a run depended on wall time."""
-    from reluflow.outcome import Outcome
-
     return sol.outcome in (Outcome.INTERRUPTED, Outcome.TIME_LIMIT)
 
 
 def _solved_again(old, tell):
     """A run made in Python, recomputed from its own data, weights and arguments of `rf.solve`."""
-    import reluflow as rf
-
     call = old.call
     limits = {k: v for k, v in call["limits"].items() if k != "seconds"}
     if _short(old):

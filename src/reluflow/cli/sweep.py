@@ -1,11 +1,16 @@
 """`reluflow sweep`: runs an experiment file with a [sweep], writes a folder of results and prints a summary."""
 
-from __future__ import annotations
-
+import csv
+import json
+import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from reluflow.cli import _show
+from reluflow.cli.run import changes
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="The experiment, a TOML file.", show_default=False)]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a dotted key (repeatable).")]
@@ -75,11 +80,6 @@ def sweep(
         return _quantities()
     if file is None:
         raise ValueError("`reluflow sweep` needs an experiment file: see `reluflow sweep --help`.")
-    import json
-    import time
-
-    from reluflow.cli import _show
-    from reluflow.cli.run import changes
     from reluflow.experiment import Experiment
     from reluflow.sweep.driver import sweep as run
 
@@ -175,8 +175,6 @@ def _summary(ds, said: dict) -> None:
     import numpy as np
     from rich.markup import escape
 
-    from reluflow.cli import _show
-
     table = _show.pairs()
     shape = " x ".join(f"{n} {d}" for d, n in zip(ds["failed"].dims, ds["failed"].shape))
     table.add_row("points", f"{said['points']:,} ({shape})")
@@ -210,8 +208,6 @@ def _summary(ds, said: dict) -> None:
 
 def write_table(ds, path: Path) -> None:
     """One row per point: the values of its keys, then every number or text kept."""
-    import csv
-
     import numpy as np
 
     dims, sizes = ds["failed"].dims, ds["failed"].shape
@@ -227,7 +223,6 @@ def write_table(ds, path: Path) -> None:
 
 
 def _quantities() -> None:
-    from reluflow.cli import _show
     from reluflow.sweep.keep import QUANTITIES
 
     table = _show.pairs()
@@ -238,11 +233,7 @@ def _quantities() -> None:
 
 def _progress(what: str, quiet: bool):
     """Yields a callback that shows the dashboard's address once, then a bar with rate, failures and remaining time."""
-    from contextlib import contextmanager
-
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    from reluflow.cli import _show
 
     @contextmanager
     def bar():

@@ -1,6 +1,6 @@
 """`reluflow run --template`: an experiment ready to run, with all other options in comments."""
 
-from __future__ import annotations
+import textwrap
 
 from reluflow import _schema, _toml
 from reluflow._schema import EXAMPLES, REQUIRED, Param, Table, note, plain
@@ -93,6 +93,4 @@ def _beside(text: str, meaning: str) -> str:
 
 
 def _wrapped(text: str, width: int = 112) -> list[str]:
-    import textwrap
-
     return textwrap.wrap(text, width)

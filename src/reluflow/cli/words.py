@@ -1,10 +1,11 @@
 """`reluflow words`: the glossary of reports and messages."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
+
+from reluflow import _words
+from reluflow.cli import _show
 
 Words = Annotated[list[str] | None, typer.Argument(metavar="WORD...", help="A word, or part of one; omit for all.")]
 
@@ -21,9 +22,7 @@ def words(names: Words = None) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from reluflow import _words
     from reluflow._schema import near
-    from reluflow.cli import _show
 
     found, wanted = _words.glossary(), " ".join(names or []).lower()
     rows = {head: text for head, text in found.items() if wanted in head.lower()}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reluflow import _html
 from reluflow._checks import as_finite, by_name, one_or_several
 
 if TYPE_CHECKING:
@@ -154,8 +155,6 @@ class Data:
         files.write_npz(self, path)
 
     def _repr_html_(self) -> str:
-        from reluflow import _html
-
         y = self.y.reshape(self.n, self.outputs)
         labels = ["y"] if self.outputs == 1 else [f"y{k}" for k in range(self.outputs)]
         dots = ["..."] if self.d > 8 else []

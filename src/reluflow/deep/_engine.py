@@ -4,8 +4,6 @@ Both have `advance(count)`, which takes that many steps and returns whether numb
 and the norm of every layer, and `weights()`, as numpy arrays.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

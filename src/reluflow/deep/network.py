@@ -5,8 +5,6 @@ r"""A fully connected ReLU network without biases, and the gradient of its loss.
 s(z) = max(z, 0) with derivative 0 at 0. Rows of `x` are inputs, so a layer is h W^T.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Plain gradient descent on a deep network, with the norms of its layers over time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

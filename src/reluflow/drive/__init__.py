@@ -1,7 +1,5 @@
 """Drivers: they run the engine in bursts, keep what it returns, and take a run up again from any checkpoint."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.drive import fixed, outputs

@@ -4,8 +4,6 @@ A first flow needs `burst` and `rare`, 20 seconds each; while one process compil
 implicit steps of `stiff` are compiled when a run first takes one.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

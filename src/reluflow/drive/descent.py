@@ -12,8 +12,6 @@ goes through it `batch` rows at a time, the last batch being what is left. A bat
 bits of all data are not looked at every iteration then, so that only changes of sign are events.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 Every iteration is taken: the closed forms and leaps of `engine.fast_forward` are for one output.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.drive import descent

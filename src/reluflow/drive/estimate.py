@@ -1,7 +1,5 @@
 """Estimates of what a run takes: time and memory of an exact flow before it starts, the time left while it runs."""
 
-from __future__ import annotations
-
 import logging
 
 import numpy as np

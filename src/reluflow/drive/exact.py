@@ -1,25 +1,19 @@
-"""Gradient flow: the driver that runs the kernels in bursts and keeps what they return.
-
-Bursts are short, so that Ctrl-C, limits and progress are seen at once; a run is a list of checkpoints from which any
-moment is replayed, always to the same bits.
-"""
-
-from __future__ import annotations
+"""Gradient flow: the driver that runs the kernels in bursts and keeps what they return (`drive.bursts`)."""
 
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from reluflow.drive import compile, stretches
+from reluflow.drive import compile
+from reluflow.drive.bursts import Bursts, room_for
 from reluflow.drive.estimate import announce
-from reluflow.drive.loop import Done
-from reluflow.drive.recorder import Costs, States, Tape
+from reluflow.drive.recorder import Tape
 from reluflow.drive.threads import PAUSE, PAYS, Team, threads_wanted
 from reluflow.drive.wake import note_free_to_leave
 from reluflow.engine import coupled, implicit, layout, rare, stiff, ways, windows
 from reluflow.engine.coupled import GO_ON
-from reluflow.engine.pack import Coordinates, Units, pack, units_of
+from reluflow.engine.pack import Units, pack, units_of
 from reluflow.engine.tracer import Window
 from reluflow.losses import LOSSES
 from reluflow.methods import Limits, Save
@@ -49,7 +43,7 @@ def refuse_too_many(n: int) -> None:
         )
 
 
-class Machine:
+class Machine(Bursts):
     """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills.
 
     `regime` is "coupled" or "windows" where the rate of events is not to decide; it is not stored with a run.
@@ -83,15 +77,7 @@ class Machine:
         self.row_bytes = 8 * (self.size + 2) + self.m * self.big
         self.first, self.jumps, self.counted_ways = 1, 0, False
         self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
-        cells = self.m * self.big
-        self.rows = max(8, min(256, int(4e6 / (8 * (self.size + cells)))))
-        self.checkpoints = layout.Checkpoints(
-            np.empty((self.rows, 2)), np.empty((self.rows, self.size)), np.empty((self.rows, cells), np.int64)
-        )
-        few = min(self.rows, 64)
-        self.saved = layout.Frames(
-            np.empty(0), np.empty(few), np.empty((few, self.size)), np.empty((few, cells), np.int64)
-        )
+        self.checkpoints, self.saved = room_for(self.size, self.m * self.big)
         # Not for a loss whose curvature jumps.
         smooth = problem.tailed or LOSSES[problem.loss].quadratic
         self.run.implicit = problem.train == "both" and self.n <= implicit.MOST and smooth
@@ -116,14 +102,6 @@ class Machine:
             elif regime is None:
                 self.run.free = pairs >= SMALL
             self.run.regime = layout.WINDOWS if regime == "windows" else layout.COUPLED
-
-    def __reduce__(self) -> tuple:
-        # A copy is at t = 0: a checkpoint is restored before a state is read from it.
-        return type(self), self.made_of
-
-    @property
-    def work(self) -> layout.Work:
-        return self.scratch.work
 
     @cached_property
     def team(self) -> Team:
@@ -163,30 +141,9 @@ class Machine:
         return self._recorded(self.burst(budget), tape)
 
     def finish(self, tape: Tape, outcome: Outcome) -> None:
-        if self._window is not None:
-            self._advance(windows.Limits(0, 0))  # a stretch that has begun is left
-        if not tape.marks:
-            self.burst(0)
-            self._add_now(tape)
-        self._write(tape)
-        if tape.checkpoints()[0].clock[-1] != self.run.clock:
-            self._add_now(tape, last=True)
-        # Neurons of one direction may let go one after another within a rounding of the clock: one checkpoint an
-        # instant, the last; the start stays.
-        keep = np.r_[np.diff(tape.checkpoints()[0].clock) > 0.0, True]
-        keep[0] = True
-        if not keep.all():
-            tape.select(np.flatnonzero(keep))
+        self._close(tape)
         if not self.draft:
             note_free_to_leave(self, tape)
-
-    def done(self) -> Done:
-        steps, tried = int(self.run.n_steps), int(self.run.n_steps + self.run.n_rejected)
-        return Done(steps, tried, int(self.run.n_events), tried)
-
-    def progress(self) -> tuple[float | None, float]:
-        fraction, log_t = progress_of(self.run.clock, self.run.end, self.tailed)
-        return fraction, log_t - self.units.log_time
 
     def underway(self) -> tuple[float, float]:
         """The length of the stretch at hand, as a fraction of the run, and the share of its work that is done."""
@@ -196,60 +153,7 @@ class Machine:
         share = (stretch.sweep + stretch.next / self.m) / USUAL_SWEEPS
         return float(stretch.H / self.run.end), float(min(share, 0.95))
 
-    def costs(self) -> Costs:
-        run = self.run
-        regimes = {
-            "coupled": int(run.n_steps - run.n_windows),
-            "stiff": int(run.n_stiff),
-            "windows": int(run.n_windows),
-            "jumps": self.jumps,
-            "jump_events": int(run.n_jump_events),
-            "neglected": self.neglected,  # outputs left out while the drive was held constant, at most
-        }
-        place = (float(run.nearest_clock), int(run.nearest_neuron), int(run.nearest_surface))
-        nearest = float(run.nearest)
-        found = Costs(int(run.n_steps), int(run.n_rejected), int(run.n_fields), nearest, regimes)
-        return found._replace(place=place) if nearest < 1.0 else found
-
-    def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
-        """The reduced coordinates, and the end and rest that steps were clipped by."""
-        found = stored_flow(self.coords, self.run.end, self.run.rest)
-        return found | {"control/units": np.array([self.units.x0, self.units.y0, self.units.b0])}
-
-    def _recorded(self, status: int, tape: Tape) -> Outcome | None:
-        if status == layout.PAUSED:
-            return None
-        self._write(tape)
-        return self._leap(tape) if status == layout.QUIET else STATUS.get(status)
-
-    def _write(self, tape: Tape) -> None:
-        """Moves what a burst wrote to the tape."""
-        used = int(self.run.checkpoints_used)
-        if used:
-            clock, y, code = (a[:used].copy() for a in self.checkpoints)
-            tape.keep(States(clock[:, 0].copy(), y, code.astype(np.int8)), clock[:, 1].copy(), self._thinned)
-        if self.run.log_used:
-            rows = self.work.log[: self.run.log_used]
-            # Stretches list the events of one neuron after those of another.
-            tape.events.append(rows[np.argsort(rows[:, 0], kind="stable")])
-        self.run.checkpoints_used = self.run.log_used = 0
-
-    def _add_now(self, tape: Tape, last: bool = False) -> None:
-        """The present state as one more checkpoint."""
-        now = States(
-            np.array([self.run.clock]),
-            self.state.y[None].copy(),
-            self.state.code.reshape(1, -1).astype(np.int8),
-        )
-        tape.keep(now, np.array([self._resume]), self._thinned, last)
-
-    def _thinned(self, newest_dropped: bool, newest: float) -> None:
-        # Ticks since the newest go on counting: where a burst ended, which is a matter of wall time, must not show.
-        self.run.tick += newest_dropped * self.run.stride
-        self.run.stride = min(2 * int(self.run.stride), 2**60)
-
     def _leap(self, tape: Tape) -> Outcome | None:
-        """One jump over a phase in which the outputs stand still; an outcome if nothing would ever happen again."""
         self.jumps += 1
         t0, t1 = self.time(), self.horizon()
         if not np.isfinite(t1):
@@ -275,33 +179,10 @@ class Machine:
 
     # Any moment -----------------------------------------------------------------------------------------------------
 
-    def restore(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
-        """Puts a checkpoint back."""
+    def _put(self, y: np.ndarray, code: np.ndarray) -> None:
         self.state.y[:] = y
         self.state.code[:] = code.reshape(self.m, self.big)
         self.state.sign[:] = np.where(layout.parts(y, self.m)[1] >= 0, 1.0, -1.0)
-        self.run.clock, self.run.step = clock, abs(resume)
-        self.run.regime = layout.COUPLED if resume > 0.0 else layout.WINDOWS
-        self.mode = rare.RESTORE
-        if self._window is not None:
-            self._window.stretch.open = 0
-        # What a replay gives must not depend on what was replayed before it.
-        self.work.probe[:] = 1.0 / np.sqrt(max(self.n, 1))
-        self.run.wait = self.run.origin = self.run.checked = self.run.patience = 0
-
-    def look(
-        self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Outputs (rows, n), log loss (rows,) and, when asked for, surface bits (rows, m, S) of stored states."""
-        rows = len(clock)
-        f, logs = np.empty((rows, self.n)), np.empty(rows)
-        out = np.empty((rows if bits else 0, self.m * self.big))
-        self.looked = layout.Stored(clock, y, np.ascontiguousarray(code, dtype=np.int64), f, logs, out)
-        self._rare(rare.LOOK)
-        if self.units.y0 != 1.0:
-            f *= self.units.y0
-            logs += 2.0 * np.log(self.units.y0)
-        return f, logs, out.reshape(len(out), self.m, self.big)
 
     def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q (..., m, r), b (..., m) and c (..., m) of states, in the user's units."""
@@ -310,53 +191,7 @@ class Machine:
             return q / self.units.weight, b * self.units.b0, c
         return q, b, c - self.units.log_size
 
-    def energy(self, y: np.ndarray) -> np.ndarray:
-        """The energy dissipated, in the user's units."""
-        return y[..., -1] * self.units.y0 * self.units.y0
-
-    def frames(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """States at ascending clock values, going on from the present state."""
-        self.run.free = 0
-        if self.run.regime == layout.WINDOWS:
-            return stretches.frames(self, wanted)
-        self.saved = self.saved._replace(wanted=np.ascontiguousarray(wanted))
-        self.run.next_frame = self.run.frames_used = 0
-        self.run.stride = 2**62
-        found = []
-        while True:
-            status = self.burst(4)  # few steps: a longer burst would run on past the last frame
-            used = int(self.run.frames_used)
-            found.append((self.saved.y[:used].copy(), self.saved.code[:used].astype(np.int8)))
-            self.run.frames_used = self.run.log_used = self.run.checkpoints_used = 0
-            if self.run.next_frame >= len(wanted):
-                break
-            if status == layout.QUIET:
-                found += self._frames_in_jump(wanted)
-                if self.run.next_frame >= len(wanted):
-                    break
-                continue
-            if status not in (layout.RUNNING, layout.FLUSH):
-                left = len(wanted) - int(self.run.next_frame)
-                found.append(
-                    (
-                        np.repeat(self.state.y[None], left, 0),
-                        np.repeat(self.state.code.reshape(1, -1), left, 0).astype(np.int8),
-                    )
-                )
-                break
-        return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
-
-    @property
-    def _resume(self) -> float:
-        """The length of the next step, with the regime as its sign: negative for stretches."""
-        return self.run.step if self.run.regime == layout.COUPLED else -self.run.step
-
-    def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:
-        """The present state as `restore` takes it."""
-        return self.run.clock, self._resume, self.state.y.copy(), self.state.code.reshape(-1).copy()
-
     def _frames_in_jump(self, wanted: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The wanted frames inside the jump that starts now, and the jump itself."""
         t1 = self.horizon()
         clock_end = np.log1p(t1) if self.tailed else t1
         found = []
@@ -381,20 +216,6 @@ class Machine:
         """e^{2c} of the passive neurons, 0 for the others."""
         _, _, c, _ = layout.parts(self.state.y, self.m)
         return np.where((c < self.run.passive) & (self.state.dead == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0)
-
-    def time(self) -> float:
-        return self._time_of(self.run.clock)
-
-    def _time_of(self, clock: float) -> float:
-        # Jumps happen early; times beyond float64 only ever bound them.
-        return float(np.expm1(min(clock, 700.0)) if self.tailed else clock)
-
-    def set_time(self, t: float, end: float) -> None:
-        """Sets the clock to time t; exactly to `end` when t is the end."""
-        clock = np.log1p(t) if self.tailed else t
-        self.run.clock = min(clock, end)
-        # Events of a jump say nothing about those of steps.
-        self.run.since_clock, self.run.since_events, self.run.since_steps = self.run.clock, self.run.n_events, 0
 
     def horizon(self) -> float:
         """Until when the drive may be held constant: the first passive neuron that becomes active, the end, or
@@ -425,7 +246,7 @@ class Machine:
             if self.span.next == before and used == 0:
                 longer = np.empty((2 * len(self.work.log), 5))
                 self.scratch = self.scratch._replace(work=self.work._replace(log=longer))
-        self.set_time(t, self.run.end)
+        self.set_time(t)
         if not rows:
             return np.empty((0, 5))
         found = np.concatenate(rows)
@@ -450,7 +271,6 @@ class Machine:
         return rare.handle(mode, self.packed, self.state, self.run, self.scratch, self.span, self.looked)
 
     def burst(self, budget: int) -> int:
-        """Up to `budget` steps; returns a status of `layout`."""
         if self.mode is not None:
             self._rare(self.mode)
             self.mode = None
@@ -499,30 +319,3 @@ class Machine:
     def _advance(self, limits: windows.Limits) -> int:
         compile.ready("windows")
         return windows.advance(self.packed, self.state, self.run, self.work, self.window, limits, self.checkpoints)
-
-
-STATUS = {
-    layout.REACHED: Outcome.REACHED,
-    layout.STATIONARY: Outcome.STATIONARY,
-    layout.STALLED: Outcome.STALLED,
-    layout.NOT_FINITE: Outcome.NOT_FINITE,
-    layout.STORM: Outcome.STORM,
-    layout.CANCELLED: Outcome.CANCELLED,
-}
-
-
-def progress_of(clock: float, end: float, tailed: bool) -> tuple[float | None, float]:
-    """The fraction done, None without an end, and log t."""
-    with np.errstate(divide="ignore"):
-        log_t = float(clock + np.log(-np.expm1(-clock))) if tailed else float(np.log(clock))
-    return (float(clock / end) if np.isfinite(end) else None), log_t
-
-
-def stored_flow(coords: Coordinates, end: float, rest: float) -> dict[str, np.ndarray]:
-    """What a file needs to take a flow up again."""
-    found = {
-        "control/end": np.array([end, rest]),
-        "coordinates/basis": coords.basis,
-        "coordinates/kept": coords.kept,
-    }
-    return found if coords.perp is None else found | {"coordinates/perp": coords.perp}

@@ -10,8 +10,6 @@ a' = sum_i g_i. Descent puts the fixed entries back after every iteration, which
 bit. The exact flow is not made for this: its closed forms and its surfaces assume that all of w is trained.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.drive import descent, stepped

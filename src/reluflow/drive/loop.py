@@ -4,8 +4,6 @@ A driver advances in bursts, so that all of these are looked at about 25 times a
 what a run keeps or counts.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 import time as _time

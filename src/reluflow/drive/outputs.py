@@ -1,7 +1,5 @@
 """Drivers of networks with several outputs, one for each method, or one sentence where there is none."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.drive.descent import NEVER

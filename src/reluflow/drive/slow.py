@@ -20,15 +20,13 @@ of sign of b, is excluded by the coefficients in Bernstein form and located on i
 polynomials, are looked for at `PLACES` places of each step.
 """
 
-from __future__ import annotations
-
 from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from reluflow.drive.bursts import progress_of, stored_flow
 from reluflow.drive.exact import Machine as Exact
-from reluflow.drive.exact import progress_of
 from reluflow.drive.loop import Done, stops
 from reluflow.drive.loop import run as run_loop
 from reluflow.drive.recorder import Costs, States, Tape
@@ -36,6 +34,7 @@ from reluflow.engine.field import OFF, ON, SLID
 from reluflow.engine.layout import parts
 from reluflow.engine.pack import Units, pack, units_of
 from reluflow.engine.surfaces import EV_DEAD, EV_OFF, EV_ON, EV_RELEASE_OFF, EV_RELEASE_ON, EV_SIGN, EV_SLIDE
+from reluflow.init import Params
 from reluflow.losses import LOSSES
 from reluflow.methods import DecayLimit, Limits, Save
 from reluflow.outcome import Outcome
@@ -478,8 +477,6 @@ class Machine:
         for j, k in np.argwhere(self.fresh & (np.abs(q @ self.packed.e.T) <= GRAIN)).tolist():
             q[j] += (1.0 if self.kind[j, k] == ON else -1.0) * 1e-12 * self.packed.e[k]
         q, b, c = self.split(self.y)
-        from reluflow.init import Params
-
         init = Params(self.coords.expand(q), b, log_scale=np.maximum(c, -1e6))
         return self._fit(Problem(self.problem.data, init, self.problem.loss, self.problem.reduction,
                                  self.problem.activation, self.problem.train))  # fmt: skip
@@ -556,8 +553,6 @@ class Machine:
         return Costs(self.steps, self.rejected, self.fields, 1.0, regimes)
 
     def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
-        from reluflow.drive.exact import stored_flow
-
         found = stored_flow(self.coords, self.end, 0.0)
         return found | {"control/units": np.array([self.units.x0, self.units.y0, self.units.b0])}
 

@@ -11,8 +11,6 @@ when y_i nu_i would turn negative. Which data of margin 1 belong to A is decided
 of |theta|^2 among the networks of margin 1: a large-margin network.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.drive.recorder import Costs

@@ -20,13 +20,11 @@ matter where a neuron slides on one datum in thousands. No bit is ever fractiona
 (`Limits(events=...)` does not apply), and where the solution is not unique, rounding decides which one is computed.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
-from reluflow.drive.exact import progress_of, stored_flow
+from reluflow.drive.bursts import progress_of, stored_flow
 from reluflow.drive.loop import Done
 from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.engine.field import ON

@@ -6,8 +6,6 @@ Where datum i crosses, the velocity of q_j jumps by <b_j, G_i> x_i, which takes 
 estimate. Rows that begin with |w_j| = |a_j| keep both lengths: |q| = |b| = 1 after every step.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.drive import stepped

@@ -1,8 +1,6 @@
 """Frames of a run in stretches, which have no inside to look into: a shorter one, from the start of the stretch, leads
 to each frame. For the drivers of exact flows, with one output or several."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

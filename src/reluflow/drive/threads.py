@@ -4,8 +4,6 @@ The number of threads changes no bit, because it changes no code: from a size on
 thread too goes this way. Two compiled copies of one loop may round differently.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -5,15 +5,13 @@ still are jumped over by the closed forms of `drive.frozen`. Neurons with follow
 others by these or by stretches, as with one output.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from reluflow.drive import compile, exact, stretches
-from reluflow.drive.exact import ACTIVE, DRIFT, PASSIVE, STATUS, WAYPOINTS, progress_of, refuse_too_many, stored_flow
+from reluflow.drive import compile, exact
+from reluflow.drive.bursts import Bursts, room_for
+from reluflow.drive.exact import ACTIVE, DRIFT, INSIDE, PASSIVE, refuse_too_many
 from reluflow.drive.frozen import Frozen
-from reluflow.drive.loop import Done
-from reluflow.drive.recorder import Costs, States, Tape
+from reluflow.drive.recorder import Tape
 from reluflow.drive.threads import PAUSE
 from reluflow.drive.twin import Twin, rotation
 from reluflow.engine.coupled import GO_ON
@@ -23,15 +21,13 @@ from reluflow.engine.layout import (
     COUPLED,
     FLUSH,
     ORIGIN,
-    PAUSED,
-    QUIET,
     RUN,
     RUNNING,
     STIFF,
     SWITCH,
     WINDOWS,
-    Checkpoints,
-    Frames,
+    Stored,
+    new_scratch,
     record,
 )
 from reluflow.engine.pack import Units, units_of
@@ -57,7 +53,7 @@ def price(unknowns: int, field: int, size: int) -> int:
     return int(np.clip((2 * stages**3 // 3 + 60 * stages * size) // max(1, 24 * field), 16, 10_000))
 
 
-class Machine:
+class Machine(Bursts):
     """Kernel arrays of one problem: the state, its scratch space, and the buffers a burst fills.
 
     `regime` is "coupled" or "windows" where the rate of events is not to decide; it is not stored with a run. Neurons
@@ -109,15 +105,9 @@ class Machine:
         self.undetermined = 0  # jumps after which the run depends on what rounding has lost
         self.drifts = False  # whether the last horizon was that of drift
         self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
-        cells = self.m * self.big
-        room = int(np.clip(4e6 / (8 * (self.size + cells)), 8, 256))
-        self.checkpoints = Checkpoints(
-            np.empty((room, 2)), np.empty((room, self.size)), np.empty((room, cells), np.int64)
-        )
-        few = min(room, 64)
-        self.saved = Frames(np.empty(0), np.empty(few), np.empty((few, self.size)), np.empty((few, cells), np.int64))
+        self.checkpoints, self.saved = room_for(self.size, self.m * self.big)
         work = layout.new_work(self.rows, self.r, self.big, self.n, self.k)
-        self.scratch = layout.new_scratch(work, self.size)
+        self.scratch = new_scratch(work, self.size)
         self.mode: int | None = rare.START
         self._window: Window | None = None
         self._stiff: Stiff | None = None
@@ -128,7 +118,7 @@ class Machine:
             self.run.free = regime is None and self.m * self.big >= LARGE
             if regime == "windows" or self.run.free:
                 self.run.regime = WINDOWS
-        self.looked = layout.Stored(
+        self.looked = Stored(
             np.empty(0),
             np.empty((0, 0)),
             np.empty((0, 0), np.int64),
@@ -136,14 +126,6 @@ class Machine:
             np.empty(0),
             np.empty((0, 0)),
         )
-
-    def __reduce__(self) -> tuple:
-        # A copy starts afresh: whoever asks it for a state puts a checkpoint back first.
-        return type(self), self.made_of
-
-    @property
-    def work(self) -> layout.Work:
-        return self.scratch.work
 
     @property
     def window(self) -> Window:
@@ -190,80 +172,13 @@ class Machine:
                 self.run.nearest_neuron, self.run.nearest_surface = found.neuron, -1
 
     def finish(self, tape: Tape, outcome: Outcome) -> None:
-        if self._window is not None:
-            self._advance(Stretches(0, 0))  # a stretch that has begun is left
-        if not tape.marks:
-            self.burst(0)
-            self._add_now(tape)
-        self._write(tape)
-        if tape.checkpoints()[0].clock[-1] != self.run.clock:
-            self._add_now(tape, last=True)
-        # One checkpoint an instant, the last; the start stays.
-        keep = np.r_[np.diff(tape.checkpoints()[0].clock) > 0.0, True]
-        keep[0] = True
-        tape.select(np.flatnonzero(keep))
+        self._close(tape)
 
-    def done(self) -> Done:
-        steps, tried = int(self.run.n_steps), int(self.run.n_steps + self.run.n_rejected)
-        return Done(steps, tried, int(self.run.n_events), tried)
-
-    def progress(self) -> tuple[float | None, float]:
-        fraction, log_t = progress_of(self.run.clock, self.run.end, self.tailed)
-        return fraction, log_t - self.units.log_time
-
-    def costs(self) -> Costs:
-        run = self.run
-        regimes = {
-            "coupled": int(run.n_steps - run.n_windows),
-            "stiff": int(run.n_stiff),
-            "windows": int(run.n_windows),
-            "jumps": self.jumps,
-            "jump_events": int(run.n_jump_events),
-            "neglected": self.neglected,
-            "twin_steps": self.twin_steps,
-            # Places after which the run depends on what rounding decides or has lost.
-            "undetermined": self.undetermined,
-        }
-        place = (float(run.nearest_clock), int(run.nearest_neuron), int(run.nearest_surface))
-        nearest = float(run.nearest)
-        found = Costs(int(run.n_steps), int(run.n_rejected), int(run.n_fields), nearest, regimes)
-        return found._replace(place=place) if nearest < 1.0 else found
-
-    def stored(self, resume: np.ndarray) -> dict[str, np.ndarray]:
-        """The reduced coordinates, and the end and rest that steps were clipped by."""
-        found = stored_flow(self.coords, self.run.end, self.run.rest)
-        return found | {"control/units": np.array([self.units.x0, self.units.y0, self.units.b0])}
-
-    def _recorded(self, status: int, tape: Tape) -> Outcome | None:
-        if status == PAUSED:
-            return None
-        self._write(tape)
-        return self._leap(tape) if status == QUIET else STATUS.get(status)
-
-    def _write(self, tape: Tape) -> None:
-        """Moves what a burst wrote to the tape."""
-        used = int(self.run.checkpoints_used)
-        if used:
-            clock, y, code = (a[:used].copy() for a in self.checkpoints)
-            tape.keep(States(clock[:, 0].copy(), y, code.astype(np.int8)), clock[:, 1].copy(), self._thinned)
-        if self.run.log_used:
-            rows = self.work.log[: self.run.log_used]
-            # Stretches list the events of one neuron after those of another.
-            tape.events.append(rows[np.argsort(rows[:, 0], kind="stable")])
-        self.run.checkpoints_used = self.run.log_used = 0
-
-    def _add_now(self, tape: Tape, last: bool = False) -> None:
-        """The present state as one more checkpoint."""
-        clock, resume, y, code = self._kept()
-        now = States(np.array([clock]), y[None], code[None].astype(np.int8))
-        tape.keep(now, np.array([resume]), self._thinned, last)
-
-    def _thinned(self, newest_dropped: bool, newest: float) -> None:
-        self.run.tick += newest_dropped * self.run.stride
-        self.run.stride = min(2 * int(self.run.stride), 2**60)
+    def _more_costs(self) -> dict[str, int]:
+        # Places after which the run depends on what rounding decides or has lost are undetermined.
+        return {"twin_steps": self.twin_steps, "undetermined": self.undetermined}
 
     def _leap(self, tape: Tape) -> Outcome | None:
-        """One jump over a phase in which the outputs stand still; an outcome if nothing would ever happen again."""
         self.jumps += 1
         t0 = self.time()
         frozen, t1 = self._horizon()
@@ -273,10 +188,7 @@ class Machine:
             # Nothing to gain: integrate for a while before trying again.
             self.run.wait = 50
             return None
-        # Frames where something is to be seen: early, when neurons turn, and evenly.
-        inside = t0 + (t1 - t0) * np.union1d(
-            np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.0, WAYPOINTS // 2)[1:]
-        )
+        inside = t0 + (t1 - t0) * INSIDE
         before, drift = self._small(), self.run.speed * (t1 - t0)
         for t in [*inside[:-1].tolist(), t1]:
             frozen.write(t)
@@ -312,20 +224,6 @@ class Machine:
             (c < self.run.passive) & (self.state.dead[: self.m] == 0), np.exp(2.0 * np.minimum(c, 0.0)), 0.0
         )
 
-    def time(self) -> float:
-        """The time of the present state, in the units of the run."""
-        return self._time_of(float(self.run.clock))
-
-    def _time_of(self, clock: float) -> float:
-        # Jumps happen early; times beyond float64 only ever bound them.
-        return float(np.expm1(min(clock, 700.0)) if self.tailed else clock)
-
-    def set_time(self, t: float) -> None:
-        """Sets the clock to time t, at most to the end."""
-        self.run.clock = min(np.log1p(t) if self.tailed else t, self.run.end)
-        # Events of a jump say nothing about those of steps.
-        self.run.since_clock, self.run.since_events, self.run.since_steps = self.run.clock, self.run.n_events, 0
-
     def curvature(self) -> np.ndarray:
         """d^2 L / df_i^2 at the present outputs, (n, k, k)."""
         if self.packed.loss == SQUARE:
@@ -336,32 +234,9 @@ class Machine:
 
     # Any moment -----------------------------------------------------------------------------------------------------
 
-    def restore(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
-        """Puts a checkpoint back."""
+    def _put(self, y: np.ndarray, code: np.ndarray) -> None:
         self.state.y[:] = y
         self.state.code[: self.m] = code.reshape(self.m, self.big)
-        self.run.clock, self.run.step = clock, abs(resume)
-        self.run.regime = COUPLED if resume > 0.0 else WINDOWS
-        self.mode = rare.RESTORE
-        if self._window is not None:
-            self._window.stretch.open = 0
-        # What a replay gives must not depend on what was replayed before it.
-        self.work.probe[:] = 1.0 / np.sqrt(max(self.n * self.k, 1))
-        self.run.wait = self.run.origin = self.run.checked = self.run.patience = 0
-
-    def look(
-        self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Outputs (rows, n, k), log loss (rows,) and, when asked for, surface bits (rows, m, S) of stored states."""
-        rows = len(clock)
-        f, logs = np.empty((rows, self.n, self.k)), np.empty(rows)
-        out = np.empty((rows if bits else 0, self.m * self.big))
-        self.looked = layout.Stored(clock, y, np.ascontiguousarray(code, dtype=np.int64), f, logs, out)
-        self._rare(rare.LOOK)
-        if self.units.y0 != 1.0:
-            f *= self.units.y0
-            logs += 2.0 * np.log(self.units.y0)
-        return f, logs, out.reshape(len(out), self.m, self.big)
 
     def split(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q (..., m, r), b (..., m, k) and c (..., m) of states, in the user's units; followers are added."""
@@ -378,39 +253,7 @@ class Machine:
         grown = np.sqrt(0.5 * (np.sum(total_q**2, -1) + np.sum(total_b**2, -1)))
         return total_q / grown[..., None], total_b / grown[..., None], size + np.log(grown) - self.units.log_size
 
-    def energy(self, y: np.ndarray) -> np.ndarray:
-        """The energy dissipated, in the user's units."""
-        return y[..., -1] * self.units.y0 * self.units.y0
-
-    def frames(self, wanted: np.ndarray, ahead: int = 4) -> tuple[np.ndarray, np.ndarray]:
-        """States at ascending clock values, going on from the present state, at most `ahead` steps past the last."""
-        self.run.free = 0
-        if self.run.regime == WINDOWS:
-            return stretches.frames(self, wanted)
-        self.saved = self.saved._replace(wanted=np.ascontiguousarray(wanted))
-        self.run.next_frame = self.run.frames_used = 0
-        self.run.stride = 2**62
-        found = []
-        while True:
-            status = self.burst(ahead)
-            used = int(self.run.frames_used)
-            found.append((self.saved.y[:used].copy(), self.saved.code[:used].astype(np.int8)))
-            self.run.frames_used = self.run.log_used = self.run.checkpoints_used = 0
-            if self.run.next_frame >= len(wanted):
-                break
-            if status == QUIET:
-                found += self._frames_in_jump(wanted)
-                if self.run.next_frame >= len(wanted):
-                    break
-            elif status not in (RUNNING, FLUSH):
-                _, _, y, code = self._kept()
-                left = len(wanted) - int(self.run.next_frame)
-                found.append((np.repeat(y[None], left, 0), np.repeat(code[None], left, 0).astype(np.int8)))
-                break
-        return np.concatenate([y for y, _ in found]), np.concatenate([c for _, c in found])
-
     def _frames_in_jump(self, wanted: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The wanted frames inside the jump that starts now, and the jump itself."""
         t0 = self.time()
         frozen, t1 = self._horizon()
         if t1 <= t0 * (1 + 1e-15):
@@ -430,17 +273,10 @@ class Machine:
             self.run.wait = 8 if self.drifts else 0
         return found
 
-    def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:
-        """The present state as `restore` takes it."""
-        code = self.state.code[: self.m].reshape(-1).copy()
-        resume = self.run.step if self.run.regime == COUPLED else -self.run.step
-        return float(self.run.clock), float(resume), self.state.y.copy(), code
-
     def _rare(self, mode: int, neuron: int = 0) -> None:
         rare.handle(mode, self.packed, self.state, self.run, self.scratch, neuron, self.looked)
 
     def burst(self, budget: int) -> int:
-        """Up to `budget` steps; returns a status of `layout`."""
         if self.mode is not None:
             self._rare(self.mode)
             self.mode = None

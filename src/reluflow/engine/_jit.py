@@ -6,6 +6,7 @@ sums fused, entries cached on disk.
     making    an inner function that makes arrays, so that references to them are counted; elsewhere they are not, which
               would take as long as the arithmetic
     glue      pasted into its caller, before types are known
+    calling   an inner function again, with other functions in the place of some that it calls
 
 With a version of numba this was tested with (`TESTED`), inner functions are compiled by `_parts`, which halves the time
 a first run waits. With any other version, or with RELUFLOW_JIT=plain in the environment, all of them are ordinary
@@ -16,14 +17,13 @@ lies in the folder that numba chose for an entry is deleted when any source of t
 entry is stored with a digest of the sources that it was compiled from.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numba
@@ -84,6 +84,20 @@ def entry(function: Callable) -> Callable:
             # A process that compiles older sources may be about to store them.
             stamp(compiled, text)
     return compiled
+
+
+def calling(function: Callable, **others: Callable) -> Callable:
+    """The same text as an inner `function`, compiled to call `others` in the place of the functions with their names.
+
+    So that a phase is written once: `engine.vector` has its own velocity, but most of what calls it is the same.
+    """
+    plain = getattr(function, "py_func", function)
+    unknown = set(others) - set(plain.__code__.co_names)
+    if unknown:
+        raise ValueError(f"`{plain.__name__}` must call what is replaced, got {', '.join(sorted(unknown))}.")
+    again = FunctionType(plain.__code__, {**plain.__globals__, **others}, plain.__name__)
+    again.__doc__, again.__qualname__ = plain.__doc__, plain.__qualname__
+    return inner(again)
 
 
 @cache

@@ -15,8 +15,6 @@ Decay acts on neurons whose bits are all off too. The last number of a velocity 
 (decay / 2) |theta|^2 falls; `penalty` is its second part.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.engine import loss as losses

@@ -176,7 +176,7 @@ class Scratch(NamedTuple):
     who: np.ndarray  # (m (S + 1),) pairs of neuron and surface that may have met
     where: np.ndarray
     poly: np.ndarray  # (7,) a coordinate over the step
-    work: Work
+    work: Any  # a Work, here or of `engine.vector`
 
 
 class Frames(NamedTuple):
@@ -330,7 +330,7 @@ def new_work(m: int, r: int, surfaces: int, n: int) -> Work:
     return work._replace(log=empty_apart((max(1024, 5 * m * (S + 2)), 5)))
 
 
-def new_scratch(work: Work, size: int) -> Scratch:
+def new_scratch(work, size: int) -> Scratch:
     """Scratch space of the stepping loop for states of `size` numbers."""
     m, S = work.u.shape
     vector, cells = np.zeros(size), np.zeros((m, S))

@@ -15,8 +15,6 @@ Decay multiplies (w, a) by e^{-fade x}, fade = decay H, and changes nothing else
 without it. c loses fade x when a neuron is put back in order, and outputs carry the factor e^{-2 fade x}.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

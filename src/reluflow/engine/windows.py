@@ -10,8 +10,6 @@ to order 2 NODES, a neuron with events as that amplitude over one node's distanc
 the stretch is chosen by.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -262,8 +260,10 @@ def put_back(problem, state, window):
 
 
 @inner
-def error(state, work, window):
-    """The effect on the worst neuron of what the polynomials leave out: see the head of this file."""
+def error(problem, state, work, window):
+    """The effect on the worst neuron of what the polynomials leave out: see the head of this file. Expects the bits of
+    the end; the pulls are those at the start."""
+    velocity(problem, state, window.y, window.stretch.clock, window.tmp, work)
     m, big = state.bits.shape
     at, H, hits = window.at, window.stretch.H, window.hits
     top = work.acc
@@ -534,8 +534,7 @@ def next_sweep(problem, state, run, work, window):
     if not np.isfinite(change) or (change > 0.3 * stretch.rtol and stretch.sweep == SWEEPS - 1):
         return False, np.inf
     if stretch.sweep > 0 and change <= 0.3 * stretch.rtol:
-        velocity(problem, state, window.y, stretch.clock, window.tmp, work)
-        return False, error(state, work, window) / stretch.rtol
+        return False, error(problem, state, work, window) / stretch.rtol
     begin_again(problem, state, run, window)
     begin_sweep(problem, run, window, stretch.sweep + 1)
     return True, 0.0

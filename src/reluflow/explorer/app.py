@@ -11,10 +11,18 @@ import time
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from reluflow import __version__
+from reluflow.data.files import from_csv_text
+from reluflow.explorer import encoding, single
 from reluflow.explorer import request as requests
+from reluflow.explorer.digits import shown
+from reluflow.explorer.frames import picture
+from reluflow.explorer.presets import PRESETS, RECORDED
 from reluflow.explorer.request import Refused
 from reluflow.explorer.scheduler import Scheduler, Superseded
 from reluflow.explorer.security import LOOPBACK, Security
+from reluflow.explorer.supervisor import Supervisor
+from reluflow.losses import TABLE
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -87,8 +95,6 @@ def make(
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 
-    from reluflow.explorer.supervisor import Supervisor
-
     scheduler, supervisor = Scheduler(), Supervisor()
     found = assets()
     files = {name: Asset(name, raw) for name, raw in {**found, "index.html": document(found)}.items()}
@@ -108,8 +114,6 @@ def make(
         return Response(recorded, media_type=TYPES["rfx"])
 
     def digits(request):
-        from reluflow.explorer.digits import shown
-
         found = shown()
         if found is None:
             return Response(status_code=204)  # MNIST is not on this machine, which is no error
@@ -224,10 +228,6 @@ def make(
 
 def beginning(start: dict | None, opened: bool, mnist: bool) -> dict:
     """What the page needs to know first."""
-    from reluflow import __version__
-    from reluflow.explorer.presets import PRESETS, RECORDED
-    from reluflow.losses import TABLE
-
     return {
         "version": __version__,
         "presets": [*PRESETS, *(RECORDED if mnist else [])],
@@ -240,9 +240,6 @@ def beginning(start: dict | None, opened: bool, mnist: bool) -> dict:
 
 def solved(scheduler: Scheduler, ticket, asked: dict) -> bytes:
     """The picture of a run; with `draft`, a quick one while a slider moves."""
-    from reluflow.explorer import encoding, single
-    from reluflow.explorer.frames import picture
-
     began, busy = time.perf_counter(), time.thread_time()
     draft = asked.get("draft") is True
     tables = asked.get("experiment")
@@ -260,9 +257,6 @@ def solved(scheduler: Scheduler, ticket, asked: dict) -> bytes:
 
 def compared(scheduler: Scheduler, ticket, asked: dict) -> bytes:
     """The picture of the same experiment from another scale, for two runs side by side."""
-    from reluflow.explorer import encoding
-    from reluflow.explorer.frames import picture
-
     tables, log_scale = asked.get("experiment"), asked.get("log_scale")
     if not isinstance(tables, dict) or not isinstance(tables.get("init"), dict):
         raise Refused("`experiment` must be an object with tables `data` and `init`.")
@@ -275,8 +269,6 @@ def compared(scheduler: Scheduler, ticket, asked: dict) -> bytes:
 
 def overlaid(scheduler: Scheduler, ticket, asked: dict) -> bytes:
     """The descent with the step asked for, beside the flow: its own picture, and when their outputs part."""
-    from reluflow.explorer import encoding
-    from reluflow.explorer.frames import picture
     from reluflow.explorer.overlay import beside
 
     flow = requests.experiment(asked.get("experiment"))
@@ -292,8 +284,6 @@ def overlaid(scheduler: Scheduler, ticket, asked: dict) -> bytes:
 
 def table_of(asked: dict) -> dict:
     """The data of a CSV file as `rf.data.from_csv` reads them; one column of inputs gets a bias column."""
-    from reluflow.data.files import from_csv_text
-
     text, name = asked.get("text"), asked.get("name", "data.csv")
     if not isinstance(text, str) or not isinstance(name, str) or len(name) > 200:
         raise Refused("Send the `text` of a CSV file and its `name`.")

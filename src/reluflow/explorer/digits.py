@@ -1,10 +1,11 @@
 """The images behind the recorded MNIST run, read from the user's own copy of MNIST: none is part of this package."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
+
+import reluflow as rf
+from reluflow.explorer import encoding
 
 SIZE, SHOWN = 400, 16  # images the recorded run was trained on, and those whose outputs are shown
 
@@ -17,9 +18,6 @@ def chosen(y: np.ndarray) -> np.ndarray:
 @cache
 def shown() -> bytes | None:
     """The shown images, 28 x 28 bytes each, encoded for the page; None where MNIST is not found."""
-    import reluflow as rf
-    from reluflow.explorer import encoding
-
     try:
         data = rf.data.mnist(pair=(0, 1), size=SIZE, centre=False, seed=0)
     except (OSError, ValueError):

@@ -6,8 +6,6 @@
 whole numbers. Little endian throughout.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import struct

@@ -14,6 +14,8 @@ from collections import OrderedDict
 
 import numpy as np
 
+import reluflow as rf
+
 TINY = 1e-300
 FAINT = 1e-100  # of the largest norm: squares of smaller ones underflow
 OFF, ON, SLIDING = 0, 1, 2
@@ -23,8 +25,6 @@ ROUNDS = {"flow": 3, "descent": 5}  # a descent's own frames are even in t, most
 
 
 def is_descent(sol) -> bool:
-    import reluflow as rf
-
     return isinstance(sol.method, rf.Descent)
 
 

@@ -1,7 +1,5 @@
 """A finished run in a notebook: the page and the run's numbers in one piece of HTML that needs no server."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json

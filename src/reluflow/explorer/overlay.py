@@ -1,7 +1,5 @@
 """Descent beside the flow: where each is at the same times, and when their outputs part."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.explorer import request

@@ -1,7 +1,5 @@
 """What one can start from: each preset is an experiment, a sentence on what to see in it, and its story."""
 
-from __future__ import annotations
-
 FLOW = {"kind": "flow", "rtol": 1e-8}
 
 

@@ -1,7 +1,5 @@
 """HTTP connections with a time limit for their headers: half-sent requests cannot occupy the server."""
 
-from __future__ import annotations
-
 import asyncio
 
 from uvicorn.protocols.http.h11_impl import H11Protocol

@@ -5,13 +5,14 @@ Figure 5 of Min et al. in small: 200 images of each of 0 and 1, 50 neurons from 
 24 moments; the images of MNIST themselves are not part of the file.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 
+import reluflow as rf
+from reluflow.explorer import encoding
 from reluflow.explorer.digits import SHOWN, SIZE, chosen
+from reluflow.explorer.frames import States, activity, picture
 
 WIDTH, STEP, ITERATIONS = 50, 2e-3, 6000
 FRAMES, IMAGES, SIDE = 96, 24, 14
@@ -20,9 +21,6 @@ OUT = Path(__file__).parent / "page" / "mnist.rfx"
 
 def record() -> bytes:
     """The run, encoded and compressed."""
-    import reluflow as rf
-    from reluflow.explorer import encoding
-    from reluflow.explorer.frames import States, activity, picture
     from reluflow.explorer.worker import phases
 
     data = rf.data.mnist(pair=(0, 1), size=SIZE, centre=True, seed=0)

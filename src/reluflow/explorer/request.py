@@ -4,8 +4,6 @@ The page's state is the experiment itself: tables `data`, `init`, `problem`, `me
 Data files, the storage of a run and its limits cannot be chosen by the page.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

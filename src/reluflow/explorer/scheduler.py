@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+import reluflow as rf
 from reluflow.explorer.request import SECONDS, SOLVE_SECONDS, Refused
 
 PAGES = 64  # page ids remembered
@@ -49,8 +50,6 @@ class CancellableLimits:
     """
 
     def __init__(self, ticket: Ticket, steps: int, draft: bool = False):
-        import reluflow as rf
-
         self.ticket, self.steps, self.events = ticket, steps, rf.Limits().events
         self.threads, self.draft = 1, draft
 

@@ -6,8 +6,6 @@ refused. A server that listens beyond loopback also requires a token: it is in t
 prints, and the page keeps it as a cookie.
 """
 
-from __future__ import annotations
-
 import hmac
 import ipaddress
 import json

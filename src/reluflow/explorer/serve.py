@@ -1,7 +1,5 @@
 """Serving the page: what to open with, and a server that says its address once it listens."""
 
-from __future__ import annotations
-
 import secrets
 import socket
 from collections.abc import Callable

@@ -4,13 +4,12 @@ The plane is that of w and w*, with w* along the first axis: the neuron is one r
 theta), theta = pi - phi, and log norm log |w|; its output weight is the product of the outer layers.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
+import reluflow as rf
 from reluflow.explorer.request import Refused
 
 FRAMES = 300
@@ -19,8 +18,6 @@ LAYERS = (1, 2, 3)
 
 def problem(table: Any):
     """The `rf.single.Problem` of a request's table `single`: layers, log_norm (with |w*| = 1) and phi."""
-    import reluflow as rf
-
     if not isinstance(table, dict) or set(table) - {"layers", "log_norm", "phi"}:
         raise Refused("`single` must be a table of `layers`, `log_norm` and `phi`.")
     layers, log_norm, phi = (table.get(k, math.nan) for k in ("layers", "log_norm", "phi"))
@@ -34,8 +31,6 @@ def problem(table: Any):
 
 def picture(table: Any, *, draft: bool = False, frames: int = FRAMES) -> tuple[dict, dict[str, np.ndarray]]:
     """Header and arrays of the flow of a single neuron until it converges."""
-    import reluflow as rf
-
     of = problem(table)
     run = rf.single.solve(of, rf.Flow(rtol=1e-6 if draft else 1e-10))
     log_t = even(run, frames)

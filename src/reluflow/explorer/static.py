@@ -6,8 +6,6 @@
 them. Every run carries its phases and, for the first seed, norms and reports. Nothing is fetched from elsewhere.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import re

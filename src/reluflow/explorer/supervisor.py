@@ -5,8 +5,6 @@ verdicts at once. A page has at most one job; a newer one replaces it, and the j
 dropped.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

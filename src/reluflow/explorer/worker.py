@@ -7,8 +7,6 @@ job before it. Every check has a limit of processor time, not of wall time, so t
 else the machine is doing; a check that meets the limit is reported as unfinished, with the limit.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -16,7 +14,10 @@ import queue
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
+
+import reluflow as rf
 
 EACH = 20.0  # seconds of processor time for one check
 MEMORY = 8 * 2**30  # address space
@@ -154,15 +155,11 @@ def norms(sol) -> dict:
 
 def least(problem) -> float | None:
     """min |theta|^2 over networks that fit the data."""
-    import reluflow as rf
-
     return number(float(rf.bias.min_norm(problem.data).value))
 
 
 def margin(problem) -> float | None:
     """max over networks of min_i y_i f(x_i) / |theta|^2; with classes a bound on it, exact in the plane."""
-    import reluflow as rf
-
     if problem.outputs > 1:
         return number(float(rf.bias.max_margin(problem).margin_bound))
     return number(float(rf.bias.max_margin(problem.data).margin))
@@ -171,8 +168,6 @@ def margin(problem) -> float | None:
 def fitting(sol) -> list:
     """The checks about such a run, first those of the paper with this loss; none with classes, as the papers are about
     one output."""
-    import reluflow as rf
-
     if sol.problem.outputs > 1:
         return []
     kind = "descent" if isinstance(sol.method, rf.Descent) else "flow"
@@ -198,10 +193,6 @@ def checks(sol, stop: Callable[[], bool], skip: frozenset = frozenset(), seconds
 
 def checked(entry, sol, seconds: float) -> dict:
     """The report of one check as plain values; or `missing`, why it is not about this run; or `unfinished`."""
-    import warnings
-
-    import reluflow as rf
-
     named = {"name": entry.name, "title": entry.title}
     try:
         with warnings.catch_warnings():

@@ -1,12 +1,11 @@
 """The space of a check: `SPACE` of its paper's `_standard.py`, changed by its row in `SPACES`; or a table of a file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reluflow import space as spaces
 from reluflow._schema import near
 from reluflow.falsify.target import Target
+from reluflow.papers import _found
 from reluflow.space.core import SingleSpace, Space
 
 
@@ -25,8 +24,6 @@ def space_of(at: Target, over) -> Space | SingleSpace:
 
 def own(at: Target) -> dict[str, Any]:
     """The table of a check's own space."""
-    from reluflow.papers import _found
-
     if not isinstance(at.claim, str):
         raise ValueError(
             f"`{at.name}` has no space of its own: give `over=`, for instance `rf.space.line(n=3, width=6)`."

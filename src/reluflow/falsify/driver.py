@@ -1,7 +1,5 @@
 """`rf.falsify`: the search, from the smallest members of a space to the largest, until a violation is believed."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What `rf.falsify` returns: a verdict, the counterexample or the tightest run, and how it was found."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,6 +9,7 @@ from typing import Any
 
 from reluflow.claim import Claim, Report
 from reluflow.falsify.judgement import Judged, chosen, excess, name
+from reluflow.falsify.picture import picture
 from reluflow.falsify.target import Target
 from reluflow.falsify.verify import Test
 
@@ -103,8 +102,6 @@ class Finding:
 
     def plot(self):
         """A picture: the run, what was measured against its bound, and how the search came to it."""
-        from reluflow.falsify.picture import picture
-
         return picture(self)
 
     def save(self, folder: str | Path) -> Path:

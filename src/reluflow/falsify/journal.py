@@ -3,8 +3,6 @@
 Proposals depend on scores alone, so a search resumes by being repeated: what the journal has is not run again.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import IO

@@ -6,8 +6,6 @@ Within a tier: minus the sum of the excesses of the failing hypotheses, or the e
 it is violated. An optimiser that uses ranks alone needs no more than this order (`score`, to be minimised).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """The picture of a finding: the run in question, and the search that led to it."""
 
-from __future__ import annotations
-
 import textwrap
 
 import numpy as np

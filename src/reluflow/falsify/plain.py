@@ -7,8 +7,6 @@ With p = v_1 ... v_m and g = p |w|, theta the angle between w and w* (|w*| = 1, 
     E[1{<w,x> > 0} <w,x> x] = w/2,     E[1{<w,x> > 0} s(<w*,x>) x] = ((pi - theta) w* + sin(theta) w/|w|) / (2 pi)
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

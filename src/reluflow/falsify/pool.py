@@ -1,13 +1,13 @@
 """Where runs of a generation are judged: in this process, or on the workers of a Dask scheduler."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from functools import partial
 
 from reluflow.falsify.judgement import ERROR, Judged
 from reluflow.falsify.target import Target
+from reluflow.space.core import SingleSpace
+from reluflow.space.spec import SingleSpec, Spec
 
 
 class Here:
@@ -51,9 +51,6 @@ class Many:
 
 
 def _task(at: Target, space, text: str) -> bytes:
-    from reluflow.space.core import SingleSpace
-    from reluflow.space.spec import SingleSpec, Spec
-
     numbers = json.loads(text)
     single = isinstance(space, SingleSpace)
     spec = SingleSpec.read(numbers, space) if single else Spec.read(numbers, space.training)

@@ -3,8 +3,6 @@
 A strategy is a generator: it yields an array of points and is sent their scores, the smaller the better.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 import numpy as np

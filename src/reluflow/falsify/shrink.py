@@ -5,8 +5,6 @@ space, and the same claim is violated by at least half the excess it had: withou
 scale of 1, or a violation of another kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any

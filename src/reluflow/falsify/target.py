@@ -1,7 +1,5 @@
 """What is attacked: a check by its name and form, or a function of the user's own, and which of its claims."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import time
@@ -12,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from reluflow.checking import check, checks
+from reluflow.checking import _import, _mine, check, checks
 from reluflow.claim import Claim, Report
 from reluflow.falsify.judgement import ERROR, Judged, judged
+from reluflow.space.core import SingleSpace
 
 KINDS = {"Data": "data", "Problem": "problem", "Solution": "flow", "Run": "single"}
 
@@ -92,8 +91,6 @@ def target(claim, form: str | None, only: str, space) -> Target:
 
 def _needs(function: Callable, space) -> str:
     """What a function is about: its `needs`, the type of its first argument, else a run."""
-    from reluflow.space.core import SingleSpace
-
     if isinstance(space, SingleSpace):
         return "single"
     found = getattr(function, "needs", None)
@@ -106,8 +103,6 @@ def _needs(function: Callable, space) -> str:
 
 
 def _function(name: str) -> Callable:
-    from reluflow.checking import _import, _mine
-
     return _mine[name] if name in _mine else _import(name).check
 
 

@@ -9,8 +9,6 @@ the rest of the run: the run at rtol/100 is made in the same regime, and the ref
 where it would take too long, must be there and have the same outputs and the same events.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -23,10 +21,12 @@ from reluflow.claim import Claim
 from reluflow.confirm import PROMISE, Confirmation, Scale, again, compared
 from reluflow.engine.pack import units_of
 from reluflow.falsify.judgement import HYPOTHESES, UNMEASURED, VIOLATED, Judged, chosen, firm, judged, name
+from reluflow.falsify.plain import end_of
 from reluflow.falsify.target import Target
 from reluflow.methods import Limits
 from reluflow.outcome import Outcome
 from reluflow.solution import Solution
+from reluflow.solve import solve
 from reluflow.space.spec import SingleSpec, Spec
 
 NEIGHBOURS, DISTANCE, ENOUGH = 10, 1e-6, 8
@@ -202,8 +202,6 @@ def _confirmed(agreed: Confirmation) -> Test:
 
 def replace_end(spec: Spec, rtol: float, end: dict):
     """The run at another tolerance, until a given time."""
-    from reluflow.solve import solve
-
     return solve(spec.problem(), spec.method(rtol), **end, limits=Limits(steps=STEPS), throw=False)
 
 
@@ -331,8 +329,6 @@ def _single(case: Case) -> Iterator[Test]:
 
 def _plain(spec: SingleSpec) -> Test:
     """The two equations of magnitude and angle, integrated by scipy or iterated by a loop over plain weights."""
-    from reluflow.falsify.plain import end_of
-
     run = spec.subject("single")
     ours = float(run.norm[-1]), float(2.0 * math.atan(math.exp(min(run.y[-1], 700.0))))
     theirs = end_of(spec, float(run.t[-1]))

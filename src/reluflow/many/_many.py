@@ -1,7 +1,5 @@
 """`solve_many`: descent of many problems of one shape at once, and what comes back."""
 
-from __future__ import annotations
-
 import time as _time
 from collections.abc import Callable, Sequence
 

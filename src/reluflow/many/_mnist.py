@@ -9,8 +9,6 @@ seed are `default_rng(seed).normal(size=(rows, 784))`, then (P2) `.normal(size=(
 `rf.Descent(seed=...)`, from `default_rng([seed, 2])`.
 """
 
-from __future__ import annotations
-
 import time as _time
 from collections.abc import Callable
 from functools import lru_cache

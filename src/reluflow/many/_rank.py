@@ -5,8 +5,6 @@ case here, has a relative gap of about d^{-2/3} at its edge, and k steps leave a
 steps are rounding up to d = 2000. Where k exceeds the rank the value is exact.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A batch of runs on one device: where they are, going on, and reading them back as numpy arrays."""
 
-from __future__ import annotations
-
 import time as _time
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ A change is dated by the first record that shows it; what came and went between 
 and these events give the bits of every record.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.drive.descent import Machine

@@ -8,8 +8,6 @@ a burst is over goes on with eta = 0, which changes nothing to the last bit, so 
 is drawn here: the orders of mini-batches are numpy's and come in as arrays.
 """
 
-from __future__ import annotations
-
 import importlib
 from contextlib import contextmanager
 from functools import lru_cache

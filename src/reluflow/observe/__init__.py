@@ -7,53 +7,27 @@ factored out before sums.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
-# Public names and their files; a new file needs lines here only.
-# A file must not have the name of a function: importing it would hide the function.
-_NAMES = {
-    "activation_path": "paths",
-    "patterns": "paths",
-    "alignment": "directions",
-    "bands": "directions",
-    "class_sums": "directions",
-    "cosines": "directions",
-    "pair_alignment": "directions",
-    "balancedness": "balance",
-    "cones": "membership",
-    "groups": "membership",
-    "signs": "membership",
-    "direction_rate": "rates",
-    "log_norm_rate": "rates",
-    "norm_change": "rates",
-    "log_gradient": "rates",
-    "pl_ratio": "rates",
-    "log_outputs": "output",
-    "margins": "output",
-    "normalised_margin": "output",
-    "outputs": "output",
-    "stable_rank": "rank",
-    "kink_positions": "kinks",
-    "merged": "kinks",
-    "consistency": "record",
-    "sharpness": "curvature",
-    "class_losses": "saddles",
-    "escape": "saddles",
-}
+from reluflow._lazy import by_file, lazily
+
+_NAMES = by_file(
+    paths="activation_path patterns",
+    directions="alignment bands class_sums cosines pair_alignment",
+    balance="balancedness",
+    membership="cones groups signs",
+    rates="direction_rate log_norm_rate norm_change log_gradient pl_ratio",
+    output="log_outputs margins normalised_margin outputs",
+    rank="stable_rank",
+    kinks="kink_positions merged",
+    record="consistency",
+    curvature="sharpness",
+    saddles="class_losses escape",
+)
 
 __all__ = list(_NAMES)
 
-
-def __getattr__(name: str):
-    if name in _NAMES:
-        return getattr(importlib.import_module(f"reluflow.observe.{_NAMES[name]}"), name)
-    raise AttributeError(f"module 'reluflow.observe' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted(__all__)
-
+lazily(__name__, _NAMES)
 
 if TYPE_CHECKING:
     from reluflow.observe.balance import balancedness as balancedness

@@ -9,8 +9,6 @@ Bits m_ji come from the run and are never recomputed from signs. Outputs also co
 log scales, so f = e^-200000 is a number here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 

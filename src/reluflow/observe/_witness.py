@@ -7,8 +7,6 @@ for descent. There the neuron is on the surface, where it slides or is crossing,
 Outputs, loss and gradient directions follow from these bits, so that a run whose log and weights disagree shows it.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Balancedness: a_j^2 - |w_j|^2, which gradient flow conserves for every neuron (with decay: times e^{-2 decay t})."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.observe._view import view

@@ -5,8 +5,6 @@ r"""Sharpness: the largest eigenvalue of the Hessian of what is minimised, along
 in the present cell, over the weights that are trained. The first term is the kernel's part, the second couples w_j and
 a_j and vanishes with the residuals. A neuron that slides moves along its boundaries only: P_j J and P_j D_j."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._checks import one_output

@@ -1,7 +1,5 @@
 """Directions of neurons: cosines with data, class sums, or any direction, and bands over neurons."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._checks import as_finite, one_output

@@ -3,8 +3,6 @@ r"""Networks of one input and a bias column: their kinks, and groups of neurons 
 f(x) = sum_j a_j relu(w_j1 x + w_j2)      kink of neuron j at x = -w_j2 / w_j1,  slope changes there by a_j |w_j1|
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

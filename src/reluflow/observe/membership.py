@@ -5,8 +5,6 @@
 Boundaries belong as written: <x_i, w> = 0 is not active. With no positive datum S+ is the dead cone.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._checks import one_output

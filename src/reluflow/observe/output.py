@@ -1,7 +1,5 @@
 """Outputs and margins."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.data.core import class_margins

@@ -1,7 +1,5 @@
 """Activation patterns: how many data of each class a neuron is active on, and the whole history of its pattern."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 r"""The stable rank of the first layer, |W|_F^2 / |W|_2^2, over all neurons or some."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._checks import one_output

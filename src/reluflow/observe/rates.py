@@ -8,8 +8,6 @@ With several outputs w_j' = M_j^T a_j and a_j' = M_j w_j take the place of a_j D
 b_j / |q_j| is the sign of a_j for balanced neurons. Decay is subtracted from (log|w_j|)' and turns no direction.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.observe._view import log_abs, view

@@ -4,8 +4,6 @@ Nothing here is a theorem: these are the statements that every check of a theore
 are judged at the run's frames, and the motion at a few moments, so that they cost little beside the run.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow import _text

@@ -8,8 +8,6 @@ so that the curvature there, per unit of squared parameter norm (2 d^2), is -max
 saddle between have such a direction; an interpolator has p = 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -8,6 +8,8 @@
 import sys
 from types import ModuleType
 
+from reluflow.papers._figures import solve
+
 
 class _Papers(ModuleType):
     """The package itself, read as a mapping from papers' names to their figures."""
@@ -15,8 +17,6 @@ class _Papers(ModuleType):
     def __getattr__(self, name):
         if name != "solve":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        from reluflow.papers._figures import solve
-
         return solve
 
     def __getitem__(self, name):

@@ -1,7 +1,5 @@
 """Probabilities by counting draws, with the exact confidence interval of Clopper and Pearson."""
 
-from __future__ import annotations
-
 from reluflow.claim import Claim
 
 LEVEL = 0.999

@@ -1,7 +1,5 @@
 """Statements of a paper and what looks at them, one a line: `Lemma 3 | lemma3, fig4` or `Figure 1 | - reason`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

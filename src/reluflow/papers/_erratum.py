@@ -1,7 +1,5 @@
 """A place where a paper's text and the truth differ, with what shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

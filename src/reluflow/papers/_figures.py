@@ -28,6 +28,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from reluflow.outcome import Outcome
 from reluflow.papers import _found
 
 FORMAT = 1
@@ -244,7 +245,6 @@ NEEDS: dict[str, Any] = {"mnist": _mnist}
 
 def solve(problem, method=None, t1=None, **more):
     """`rf.solve` that tells whoever is watching; Ctrl-C ends the figure, whose numbers would be those of half a run."""
-    from reluflow.outcome import Outcome
     from reluflow.solve import solve as plain
 
     sol = plain(problem, method, t1, progress=_watch.get(), **more)

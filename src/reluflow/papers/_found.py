@@ -9,8 +9,6 @@ paper's and whose value is the package with its files:
 The package has the parts of a folder here: a docstring that names the paper, one file for each result or figure.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib

@@ -1,7 +1,5 @@
 """Claims about moments that a run does not reach: unfinished, with what is missing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from reluflow.claim import Claim

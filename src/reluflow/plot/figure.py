@@ -1,7 +1,5 @@
 """Complete figures of a run or a sweep."""
 
-from __future__ import annotations
-
 from reluflow.plot import run, sweep
 
 

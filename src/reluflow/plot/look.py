@@ -1,7 +1,5 @@
 """Style of the papers' figures: column and page sizes, sparse axes, labels next to their lines."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Colours: red and blue for the signs (distinguishable with common colour-vision deficiencies), gold for theory, ten
 for classes."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import numpy as np

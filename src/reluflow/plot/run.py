@@ -1,7 +1,5 @@
 """Plots of one run: loss, norms and directions of neurons, function; or all of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures that a notebook shows as they are, without pyplot."""
 
-from __future__ import annotations
-
 import io
 
 from matplotlib.figure import Figure

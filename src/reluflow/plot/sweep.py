@@ -4,8 +4,6 @@ Curves show the median over the seeds, a dark band for the middle half and a lig
 all; heat maps show the median. Failed points and undefined quantities are omitted.
 """
 
-from __future__ import annotations
-
 import json
 import textwrap
 from typing import Any

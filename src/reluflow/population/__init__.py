@@ -12,20 +12,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reluflow._lazy import lazily
+from reluflow._lazy import by_file, lazily
 
-_NAMES = {
-    "Problem": "problem",
-    "from_overlaps": "problem",
-    "solve": "solve",
-    "Solution": "solution",
-    "load": "store",
-    "stationary": "landscape",
-    "Point": "landscape",
-    "spurious": "landscape",
-    "compare": "samples",
-    "sweep": "sweep",
-}
+_NAMES = by_file(
+    problem="Problem from_overlaps",
+    solve="solve",
+    solution="Solution",
+    store="load",
+    landscape="stationary Point spurious",
+    samples="compare",
+    sweep="sweep",
+)
 
 __all__ = list(_NAMES)
 

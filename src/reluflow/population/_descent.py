@@ -5,8 +5,6 @@ r"""Gradient descent on the population loss, in the flow's coordinates.
 taken on mantissas and put back into c, so that no scale underflows. Descent loses balance, as it does in plain numbers.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.population._field import directions, jit, pull, sizes

@@ -18,8 +18,6 @@ parent; D_j - D_p is computed relative to e^{l_j}, so that z_j obeys an equation
 appears only through its square, and not at all once that is below rounding.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numba

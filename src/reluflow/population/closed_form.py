@@ -9,8 +9,6 @@ with th the angle between u and v [Cho and Saul 2009; Tian 2017]. A leaky slope 
 K_c = (1-c)^2 K + c <u,v> and G_c = (1-c)^2 G + c v. At u = 0 the derivative s'(0) = c is used, so G_c(0; v) = c v.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 TWO_PI = 2.0 * np.pi

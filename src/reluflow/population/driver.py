@@ -6,8 +6,6 @@ when a jump is possible. Late in an overparametrised run convergence is algebrai
 t while the fast rates stay of order 1, and implicit steps (Radau) take over for systems of moderate size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any

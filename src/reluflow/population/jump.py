@@ -7,8 +7,6 @@ or a difference reaches it. Small neurons that still turn, but slowly (next to t
 followed by a run of their own in the field at rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

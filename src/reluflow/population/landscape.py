@@ -8,12 +8,11 @@ Both layers trained, every neuron may be scaled by w -> e^x w, a -> e^-x a: such
 counted apart.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.optimize import root
 
 from reluflow._checks import by_name, whole
 from reluflow.init import Params
@@ -143,8 +142,6 @@ def _params(x: np.ndarray, shape: tuple[int, int], a: np.ndarray) -> Params:
 def spurious(k: int) -> Point:
     """The symmetric stationary point of k students with a = 1 and k orthonormal teachers, first layer trained: a saddle
     for k = 5, a spurious minimum from k = 6 on (proved for 6 <= k <= 20 by Safran and Shamir)."""
-    from scipy.optimize import root
-
     k = whole("k", k, least=5, hint="the family starts at 5, and is a minimum from 6 on")
     teacher = Params(np.eye(k), np.ones(k))
     x = np.array([0.98670, -0.05041, 0.30801, 0.22452, -0.60151])  # k = 6

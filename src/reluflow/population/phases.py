@@ -8,8 +8,6 @@ r"""Training on the population as a sequence of phases, by the rules of `reluflo
 The phases are read off the run's frames: edges are interpolated between them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._checks import number

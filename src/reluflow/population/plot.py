@@ -1,7 +1,5 @@
 """A run on the population as a picture: loss, sizes of the students, angles to the teachers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.plot import look

@@ -1,13 +1,12 @@
 """What is trained: a student, a teacher of the same shape, and the law of the inputs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from reluflow._checks import as_finite, by_name, number, one_of, one_output
 from reluflow.init import Params
+from reluflow.population import closed_form
 from reluflow.single.law import Gaussian, Law, Radial, Sphere
 
 INDEFINITE = 1e-10  # how far below 0 an eigenvalue of the overlaps may be, of the largest
@@ -69,21 +68,15 @@ class Problem:
 
     def loss(self, params: Params | None = None) -> float:
         """E (f - f*)^2 / 2 at these weights (left out: at the start)."""
-        from reluflow.population import closed_form
-
         return self.law.kappa * closed_form.loss(*self._at(params), slope=self.slope)
 
     def gradient(self, params: Params | None = None) -> tuple[np.ndarray, np.ndarray]:
         """(dL/dw, dL/da) at these weights (left out: at the start)."""
-        from reluflow.population import closed_form
-
         w, a = closed_form.gradient(*self._at(params), slope=self.slope)
         return self.law.kappa * w, self.law.kappa * a
 
     def hessian(self, params: Params | None = None) -> np.ndarray:
         """The Hessian of the loss in the trained weights, w row by row and then a."""
-        from reluflow.population import closed_form
-
         return self.law.kappa * closed_form.hessian(*self._at(params), slope=self.slope, train=self.train)
 
     def compared(self, n, t1: float):

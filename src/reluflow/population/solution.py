@@ -18,6 +18,7 @@ from reluflow.outcome import Outcome
 from reluflow.population import closed_form
 from reluflow.population._descent import descend
 from reluflow.population.driver import Driver
+from reluflow.population.plot import run
 from reluflow.population.state import Coordinates, State
 
 
@@ -246,8 +247,6 @@ class Solution:
 
     def plot(self):
         """Loss, norms and angles over time, as a matplotlib figure."""
-        from reluflow.population.plot import run
-
         return run(self)
 
     def to_xarray(self):

@@ -1,7 +1,5 @@
 """A run on the population as one file: arrays alone, no pickle, written beside and renamed."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

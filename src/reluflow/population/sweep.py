@@ -1,7 +1,5 @@
 """Many population runs over a grid, as one labelled dataset."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
@@ -9,6 +7,7 @@ import numpy as np
 
 from reluflow._checks import by_name
 from reluflow.methods import Flow
+from reluflow.outcome import SolveError
 from reluflow.population.problem import Problem
 from reluflow.population.solution import Solution
 from reluflow.population.solve import solve
@@ -38,8 +37,6 @@ def sweep(
     fails leaves nan.
     """
     import xarray as xr
-
-    from reluflow.outcome import SolveError
 
     if not isinstance(keep, Mapping):
         unknown = [name for name in keep if name not in KEEP]

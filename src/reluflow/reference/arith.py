@@ -4,8 +4,6 @@ An `arb` has an exponent of unlimited size, so that weights of e^-100000 are ord
 balls are not used as enclosures, the number of correct digits is established by running twice.
 """
 
-from __future__ import annotations
-
 from operator import mul
 
 try:

@@ -10,8 +10,6 @@ All adjacent fields differ by vectors in the span of the kept normals, so that m
 its membership has to be tested. One motion found: unique. Several: the regular solution keeps the bits off.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations, product
 

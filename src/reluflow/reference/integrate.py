@@ -1,7 +1,5 @@
 """Gradient flow to any precision: Taylor steps between events, the Filippov definition at each."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

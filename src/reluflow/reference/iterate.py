@@ -5,8 +5,6 @@
 The derivative of the activation at 0 is `activation.at_zero`; bits are read off the sign of <w_j, x_i> every time.
 """
 
-from __future__ import annotations
-
 from reluflow.reference.arith import arb, combine, ctx, dot, number
 from reluflow.reference.network import drive, loss_value, network, neurons
 from reluflow.reference.result import Reference

@@ -7,8 +7,6 @@ With weight decay, -decay w_j and -decay a_j are added to the velocities of the 
 Rows on one line, x_i = alpha_i e, are one *surface* <w, e> = 0. A neuron lies on its side +1 or -1, or stays on it (0).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ r"""The reference flow of networks with several outputs; everything that is not 
 On its surfaces a neuron is a neuron of one output under the drive <b_j, G_i>, with a positive output weight.
 """
 
-from __future__ import annotations
-
 from operator import mul
 
 from reluflow.reference.arith import arb, dot, fix, horner, norm, unfix

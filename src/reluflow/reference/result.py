@@ -1,7 +1,5 @@
 """Results of the reference solver: numbers of any precision, and their decimal strings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

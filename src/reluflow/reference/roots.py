@@ -4,8 +4,6 @@ In the Bernstein basis the number of sign changes of the coefficients bounds the
 equality at 0 and 1 (Descartes): halving the interval until it is 0 or 1 misses no pair of crossings.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from math import comb
 

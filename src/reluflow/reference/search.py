@@ -1,7 +1,5 @@
 """The next event: the first root, within a step, of polynomials that are positive until then."""
 
-from __future__ import annotations
-
 from operator import mul
 
 from reluflow.reference.arith import LOG2_10

@@ -7,8 +7,6 @@ normals; M_i is therefore constant in every cell, and the system is polynomial i
 Time runs in units of 2^e; coefficients are integers, value times 2^bits.
 """
 
-from __future__ import annotations
-
 from operator import mul
 
 from reluflow.reference.arith import arb, arb_mat, basis, dot, fix, horner, norm, project, unfix

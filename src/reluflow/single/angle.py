@@ -7,8 +7,6 @@ with theta, eps = [(pi - theta)(1 - cos theta) + theta - sin theta] / pi = theta
 ends infinite: theta = 2 atan(e^-y), phi = 2 atan(e^y).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -9,8 +9,6 @@ with the old values on the right. The state is log |w|, n in the plane of w and 
 across w* is only ever multiplied, so that small angles keep their digits. Descent does not keep |w| = v_k.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

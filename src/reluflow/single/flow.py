@@ -13,8 +13,6 @@ and t may be e^1000. Near the end X = -(e^lambda - 1 + eps) / 2, so that theta a
 themselves.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

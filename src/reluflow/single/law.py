@@ -4,8 +4,6 @@ Training depends on such a law only through kappa = E|x|^2 / d: the population g
 (Proposition B.1 of [LSY23]), so that t becomes kappa t and a step eta becomes kappa eta.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

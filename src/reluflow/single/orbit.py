@@ -8,8 +8,6 @@ logarithms of them never overflow. No code is shared with the integrator: `solve
 this.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

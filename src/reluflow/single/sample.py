@@ -8,8 +8,6 @@ x. A datum can only change sides when w has moved by |<w, x>| / |x|; until then 
 those of plain descent (up to rounding), at a small fraction of the products.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

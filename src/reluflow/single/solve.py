@@ -1,7 +1,5 @@
 """The verb of `rf.single`: train one neuron, by flow or by descent, on the population or on a sample."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Each function names a family of data; the keywords that follow belong to the net
 for all of them (`Training`). A size may be a number or a list, from small to large, searched in that order.
 """
 
-from __future__ import annotations
-
 from reluflow.space.core import SingleSpace, Space, sizes
 from reluflow.space.families import Free, Line, NearlyOrthogonal, Orthonormal, Separable
 from reluflow.space.training import training

@@ -3,8 +3,6 @@
 Random search samples that law, the optimiser starts from it, and what is shrunk is the specification, not u.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 from typing import Any

@@ -3,8 +3,6 @@
 `width(n)` is how many entries of u it takes, `make(u, n)` the data, `holds(x, y)` whether given data belong to it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

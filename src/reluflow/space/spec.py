@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 
 from reluflow import _toml
+from reluflow.data.core import Data
+from reluflow.init import Params
+from reluflow.methods import Descent, Flow, Limits
 from reluflow.space.training import LOG_T1, Training
 
 STEPS = 20_000  # most steps of a run: what takes more is an error, not a result
@@ -37,8 +40,6 @@ class Spec:
     # What it makes ----------------------------------------------------------------------------------------------------
 
     def data(self):
-        from reluflow.data.core import Data
-
         return Data(self.x, self.y)
 
     @property
@@ -52,7 +53,6 @@ class Spec:
         return self.s * np.linalg.norm(self.w, axis=1)
 
     def problem(self):
-        from reluflow.init import Params
         from reluflow.problem import LeakyReLU, Problem, ReLU
 
         t = self.training
@@ -65,8 +65,6 @@ class Spec:
         return Problem(self.data(), init, loss=t.loss, reduction=t.reduction, activation=activation, train=t.train)
 
     def method(self, rtol: float | None = None):
-        from reluflow.methods import Descent, Flow
-
         return Flow(rtol=rtol or self.training.rtol) if self.step is None else Descent(step=self.step)
 
     def end(self) -> dict[str, Any]:
@@ -82,7 +80,6 @@ class Spec:
 
     def solve(self, rtol: float | None = None, end: dict[str, Any] | None = None):
         """The run, or `Stopped` with its outcome."""
-        from reluflow.methods import Limits
         from reluflow.solve import solve
 
         limits = Limits() if self.step is not None else Limits(steps=STEPS)
@@ -194,7 +191,6 @@ class SingleSpec:
         return Problem(m=self.m, norm=self.norm, phi=self.phi)
 
     def subject(self, needs: str, rtol: float | None = None):
-        from reluflow.methods import Descent, Flow
         from reluflow.single import solve
 
         method = Flow(rtol=rtol or self.rtol) if self.step is None else Descent(step=self.step)

@@ -1,7 +1,5 @@
 """The network and its training: what every member of a space has in common, and how its start is drawn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -10,6 +8,7 @@ import numpy as np
 from reluflow._checks import number, one_of
 from reluflow._schema import near
 from reluflow.init import LOG_MIN
+from reluflow.problem import LeakyReLU
 
 STARTS = ("balanced", "covering", "fixed_output", "free")
 LOG_T1 = 18.0  # log of the end time of losses with a tail, at least; 8 more than log |log scale|
@@ -38,7 +37,6 @@ class Training:
     log_t1: float | None = None
 
     def __post_init__(self):
-        from reluflow.problem import LeakyReLU
         from reluflow.space.core import sizes
 
         put = lambda name, value: object.__setattr__(self, name, value)

@@ -5,8 +5,6 @@ prints its addresses as one line of JSON and ends when its standard input closes
 signal, the scheduler and the workers end too.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

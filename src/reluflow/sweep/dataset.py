@@ -1,7 +1,5 @@
 """Assembly of task results into one labelled dataset."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

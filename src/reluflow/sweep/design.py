@@ -10,8 +10,6 @@ them every whole number from 0 to 99, `["log", 1e-4, 1e-1]` an interval on a log
 members. Draws come from `default_rng([seed, 4])`, key after key.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`rf.sweep`: groups points into tasks, sends them to workers, writes results to disk, assembles one dataset."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections import deque

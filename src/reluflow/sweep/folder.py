@@ -9,8 +9,6 @@
 A point is done, and reported, once a file contains it. Nothing is pickled; the dataset is assembled on load.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -20,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from reluflow.store import put
+from reluflow.store import put, versions
 from reluflow.sweep import dataset, point
 from reluflow.sweep.design import Design
 
@@ -31,8 +29,6 @@ NAME = re.compile(r"task-\d+-\d+(?:\.retry(\d+))?\.npz")
 
 def describe(experiment, design: Design, keep: list[str]) -> dict:
     """The definition of a sweep, as in `experiment.json`; `key` is a hash of everything that determines the results."""
-    from reluflow.store import versions
-
     tables = {k: v for k, v in experiment.to_dict().items() if k != "sweep"}
     about = {"experiment": tables, **design.to_dict(), "keep": list(keep), "files": _files(experiment, design)}
     canonical = json.dumps(_strict(about), sort_keys=True, separators=(",", ":"), allow_nan=False)

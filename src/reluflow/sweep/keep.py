@@ -9,17 +9,22 @@ to t1 (from log t = 0, or log_t1 - 1 if that is less, to log_t1), else the run's
 moments are stored with them as `log_t`.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Callable
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from reluflow import observe
 from reluflow._schema import near
+from reluflow.checking import check
+from reluflow.compare import compare
+from reluflow.events import KINDS
+from reluflow.methods import Descent
+from reluflow.solution import Stats
 
 FRAMES = 65
 DEFAULT = ("final.log_loss", "final.log_squared_norm", "events.count", "stats.steps")
@@ -132,9 +137,6 @@ class Run:
 
     @cached_property
     def comparison(self):
-        from reluflow.compare import compare
-        from reluflow.methods import Descent
-
         if not isinstance(self.sol.method, Descent):
             raise ValueError('`compare.*` needs a descent, got a flow: set `method.kind = "descent"` and its `step`.')
         return compare(self.sol.problem, Descent(self.sol.method.step), float(self.sol.t[-1]))
@@ -144,8 +146,6 @@ class Run:
         return {}
 
     def report(self, name: str):
-        from reluflow.checking import check
-
         if name not in self.reports:
             self.reports[name] = check(name, self.sol)
         return self.reports[name]
@@ -249,18 +249,12 @@ def _log_moved(sol) -> float:
 
 
 def _stats(rest: str):
-    from dataclasses import fields
-
-    from reluflow.solution import Stats
-
     if rest not in {f.name for f in fields(Stats)} - {"regimes"}:
         return None
     return lambda run: getattr(run.sol.stats, rest)
 
 
 def _events(rest: str):
-    from reluflow.events import KINDS
-
     if rest == "count":
         return lambda run: run.sol.stats.events
     return (lambda run: run.sol.events.counts().get(rest, 0)) if rest in KINDS else None
@@ -350,8 +344,6 @@ def _compare(rest: str):
 
 
 def _observe(rest: str):
-    from reluflow import observe
-
     name, _, part = rest.partition(".")
     function = getattr(observe, name, None) if name in observe.__all__ else None
     if function is None:

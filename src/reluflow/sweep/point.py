@@ -11,8 +11,6 @@ limit elsewhere, in a check or a kept quantity, ends its worker, because compile
 Memory beyond the worker's limit is refused by the operating system and becomes a MemoryError.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import hashlib
 import io
@@ -25,8 +23,11 @@ from typing import Any
 
 import numpy as np
 
+import reluflow as rf
 from reluflow.experiment import Experiment
-from reluflow.outcome import Outcome
+from reluflow.methods import as_bytes
+from reluflow.outcome import Outcome, SolveError
+from reluflow.store import versions
 from reluflow.sweep import keep
 
 SEAL = 64  # hexadecimal digits
@@ -47,8 +48,6 @@ def run_task(text: str) -> bytes:
 @lru_cache
 def _warm(kind: str) -> None:
     """Loads or compiles the kernels once per process, so that this does not count towards a point's budget."""
-    import reluflow as rf
-
     methods: dict[str, Any] = {"flow": rf.Flow(), "descent": rf.Descent(step=0.1)}
     if kind in methods:
         rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(2, 2)), methods[kind], t1=1.0)
@@ -92,8 +91,6 @@ def _limit(experiment, seconds: float) -> dict:
 
 def _sentence(error: BaseException) -> str:
     """An error on one line; expected errors are sentences already."""
-    from reluflow.outcome import SolveError
-
     text = " ".join(str(error).split()) or "no message"
     foreseen = isinstance(error, ValueError | SolveError | OSError | TypeError)
     return text if foreseen else f"{type(error).__name__}: {text}"
@@ -157,8 +154,6 @@ def _data_bytes() -> int:
 
 def size(memory: str) -> int:
     """ "2 GiB" in bytes."""
-    from reluflow.methods import as_bytes
-
     return as_bytes(memory)
 
 
@@ -189,8 +184,6 @@ def pack(rows: list[tuple[int, str, str, float, dict]]) -> bytes:
 
 @lru_cache
 def _versions() -> dict[str, str]:
-    from reluflow.store import versions
-
     return versions()
 
 

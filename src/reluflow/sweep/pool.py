@@ -5,8 +5,6 @@ that are done and (tag, Lost) of those that failed to run. The driver writes the
 disk.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import queue

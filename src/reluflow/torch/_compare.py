@@ -15,6 +15,7 @@ import numpy as np
 from reluflow._checks import number
 from reluflow.methods import Descent, Flow, Limits, Method, SteppedFlow
 from reluflow.outcome import Outcome
+from reluflow.plot.palette import FAINT, INK, MINUS, PLUS, THEORY, style
 from reluflow.solution import Solution, end_text
 from reluflow.solve import solve
 
@@ -143,7 +144,6 @@ class Departure:
 
     def figure(self) -> Figure:
         """Losses and output gap over the steps of the loop, as a matplotlib figure."""
-        from reluflow.plot.palette import FAINT, INK, MINUS, PLUS, THEORY, style
         from reluflow.plot.shown import Picture
 
         with style():

@@ -9,8 +9,6 @@ A bias of the first Linear is one more entry of w_j, against a last column of on
 output weight of a last neuron w = (0, ..., 0, 1) whose w is not trained (`Params.fixed`): a constant that is trained.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

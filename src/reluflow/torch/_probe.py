@@ -18,6 +18,7 @@ from reluflow.methods import Descent, as_bytes
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.solution import Solution, recorded
+from reluflow.torch._compare import departure
 from reluflow.torch._model import as_data, gradients, import_torch, layers, params_of, weights
 from reluflow.torch._watched import Between, Watched
 
@@ -166,8 +167,6 @@ class Probe:
         otherwise. `tol` times max(1, max |y|) is the difference of outputs that counts as leaving. `print` gives
         sentences, `.to_pandas()` the numbers, `.figure()` the picture. `seconds` bounds the flow's wall time.
         """
-        from reluflow.torch._compare import departure
-
         name = "training" if self._optimizer is None else type(self._optimizer).__name__
         return departure(self.solution(), self.rate, name, self.notes, tol=tol, rtol=rtol, seconds=seconds)
 

@@ -1,7 +1,5 @@
 r"""A recorded training run: states at the recorded iterations, and none in between."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NoReturn
 

@@ -6,22 +6,20 @@ own (`vector.implicit`), to which a burst returns with STIFF.
 
 import numpy as np
 
-from reluflow.engine._jit import entry, inner
+from reluflow.engine import coupled
+from reluflow.engine._jit import calling, entry, inner
 from reluflow.engine.coupled import (
     AHEAD,
-    COUNTED,
-    FINEST,
     GO_ON,
-    MANY,
     STABLE,
-    clear_fresh,
-    finite,
+    accept,
+    count_step,
     keep_sizes,
     no_room,
-    storm,
+    write_checkpoint,
+    write_end,
 )
-from reluflow.engine.explicit import loudness
-from reluflow.engine.field import DORMANT, SLID, copy, copy_rows, fill
+from reluflow.engine.field import SLID, copy_rows, fill
 from reluflow.engine.layout import (
     CANCELLED,
     COUPLED,
@@ -34,16 +32,13 @@ from reluflow.engine.layout import (
     STALLED,
     STATIONARY,
     STIFF,
-    STORM,
     SWITCH,
     WINDOWS,
-    count_anew,
     row,
     weights,
 )
-from reluflow.engine.locate import along_normal, between, first_crossing, may_release, suspects
+from reluflow.engine.locate import may_release, suspects
 from reluflow.engine.surfaces import out_of_held
-from reluflow.engine.tableau import STAGES
 from reluflow.engine.vector.events import at_event, followers_meet, hush
 from reluflow.engine.vector.explicit import add_follower, dense, error, rescale, settle, square_norm, stages, stretch
 from reluflow.engine.vector.field import (
@@ -60,7 +55,6 @@ from reluflow.engine.vector.groups import gather
 from reluflow.engine.vector.layout import heads
 from reluflow.engine.vector.locate import first_release, released_before
 from reluflow.engine.vector.surfaces import margins
-from reluflow.engine.ways import few
 
 MERGE = -16.0  # log of a follower's size over its neuron's, above which it is added to the neuron
 
@@ -200,7 +194,7 @@ def reason_to_stop(problem, state, run, scratch, budget, frames):
     if run.taken >= budget:
         return RUNNING
     if run.clock >= run.end:
-        return REACHED if write_end(problem, state, run, frames) else FLUSH
+        return REACHED if write_end(state, run, frames) else FLUSH
     v, work = scratch.K[0], scratch.work
     if not moving(problem, state, work):
         noise(problem, state, state.y, work)
@@ -216,87 +210,20 @@ def reason_to_stop(problem, state, run, scratch, budget, frames):
 # Frames and checkpoints -----------------------------------------------------------------------------------------------
 
 
-@inner
-def write_row(problem, rows_y, rows_code, at, y, code):
-    """Stores a state and the codes of the neurons as one row."""
-    for i in range(y.size):
-        rows_y[at, i] = y[i]
-    big = code.shape[1]
-    for j in range(problem.m):
-        for s in range(big):
-            rows_code[at, j * big + s] = code[j, s]
-
-
-@inner
-def write_frame(problem, state, run, frames, clock, y):
-    """Stores one of the frames that were asked for."""
-    frames.clock[run.frames_used] = clock
-    write_row(problem, frames.y, frames.code, run.frames_used, y, state.code)
-    run.frames_used += 1
-    run.next_frame += 1
-
-
-@inner
-def write_end(problem, state, run, frames):
-    """The frames at the end of the run; whether there was room."""
-    while run.next_frame < frames.wanted.size:
-        if run.frames_used == frames.clock.size:
-            return False
-        write_frame(problem, state, run, frames, run.clock, state.y)
-    return True
-
-
-@inner
-def write_frames(problem, state, run, scratch, frames):
-    """The frames inside the step, each a step of its own, so that the run does not depend on what is saved; whether
-    there was room (without it the step is taken again later)."""
-    step = scratch.step
-    while run.next_frame < frames.wanted.size and frames.wanted[run.next_frame] < step.new:
-        run.stale = 1
-        if run.frames_used == frames.clock.size:
-            return False
-        at = max(frames.wanted[run.next_frame], step.clock)
-        stages(problem, state, scratch, step.clock, at - step.clock, scratch.tmp, False)
-        write_frame(problem, state, run, frames, at, scratch.tmp)
-    return True
-
-
-@inner
-def write_checkpoint(problem, state, run, checkpoints):
-    """A checkpoint after every run.stride-th step."""
-    run.tick += 1
-    if run.tick >= run.stride:
-        run.tick = 0
-        at = run.checkpoints_used
-        checkpoints.clock[at, 0] = run.clock
-        checkpoints.clock[at, 1] = run.step if run.regime == COUPLED else -run.step
-        write_row(problem, checkpoints.y, checkpoints.code, at, state.y, state.code)
-        run.checkpoints_used += 1
+write_frames = calling(coupled.write_frames, stages=stages)
 
 
 # A step ---------------------------------------------------------------------------------------------------------------
 
 
-@inner
-def begin(problem, state, run, scratch):
-    """The velocity at the start, and who is held or dormant; whether it is finite."""
-    step = scratch.step
-    step.clock = run.clock
-    if state.sign.size > problem.m:
-        fill_places(problem, state)
-    if run.stale:
-        run.G = velocity(problem, state, state.y, run.clock, scratch.K[0], scratch.work)
-        run.n_fields += 1
-        run.stale = 0
-    step.held, step.dormant = 0, 0
-    for j in range(state.sign.size):
-        if state.slid[j] > 0 and state.dead[j] == 0:
-            step.held = 1
-        if state.dead[j] == DORMANT and few(problem):
-            step.held = 1
-        elif state.dead[j] == DORMANT:
-            step.dormant = 1
-    return finite(scratch.K[0])
+begin = calling(coupled.begin, velocity=velocity)
+shorten = calling(coupled.shorten, stages=stages, error=error)
+decide = calling(coupled.decide, at_event=at_event)
+onto_surface = calling(coupled.onto_surface, settle=settle)
+stop_at_event = calling(
+    coupled.stop_at_event, settle=settle, velocity=velocity, onto_surface=onto_surface, decide=decide
+)
+locate = calling(coupled.locate, dense=dense, released_before=released_before, first_release=first_release)
 
 
 @inner
@@ -308,21 +235,6 @@ def release_due(problem, state, scratch):
         noise(problem, state, state.y, work)
         step.margin0, step.neuron, step.surface, step.side = margins(problem, state, state.y, work, scratch.at_lo)
     return step.margin0 < 0.0
-
-
-@inner
-def decide(problem, state, run, scratch, v):
-    """Resolves the event in `step`, where v is the velocity; the status it ends the burst with, or GO_ON."""
-    at_event(problem, state, run, scratch, v)
-    run.stale = 1
-    if storm(state, run):
-        run.nearest, run.nearest_clock = 0.0, run.clock
-        run.nearest_neuron, run.nearest_surface = scratch.step.neuron, scratch.step.surface
-        return STORM
-    if run.origin > 0:
-        copy(scratch.work.way, row(scratch.K[12], run.origin - 1, problem.e.shape[1]))
-        return ORIGIN
-    return GO_ON
 
 
 @inner
@@ -338,24 +250,10 @@ def propose(problem, state, run, scratch):
         run.patience -= 1
     elif problem.stiff == 1 and min(run.step, run.end - clock) > AHEAD * step.longest and not followed(state):
         return STIFF
-    h = min(run.step, run.end - clock, step.longest)
-    if not h < np.inf:
-        h = 1.0  # a stretch of `windows` that came to nothing, in a run without end: no step is known yet
-    while True:
-        run.taken += 1
-        run.n_fields += STAGES - 1
-        stages(problem, state, scratch, clock, h, scratch.y1, step.held == 1)
-        err = error(problem, state, run, scratch, h)
-        if not np.isfinite(err):
-            err = 1e10
-        if err <= 1.0:
-            step.grow = min(5.0, max(0.2, 0.9 * max(err, 1e-10) ** -0.125))
-            step.h = h
-            return GO_ON
-        run.n_rejected += 1
-        h *= max(0.1, 0.9 * err**-0.125)
-        if clock + h == clock or h < 1e-300:
-            return STALLED
+    step.h = min(run.step, run.end - clock, step.longest)
+    if not step.h < np.inf:
+        step.h = 1.0  # a stretch of `windows` that came to nothing, in a run without end: no step is known yet
+    return GO_ON if shorten(problem, state, run, scratch) else STALLED
 
 
 @inner
@@ -380,25 +278,6 @@ def inspect(problem, state, run, scratch):
 
 
 @inner
-def locate(problem, state, run, scratch):
-    """The first event inside the step, in `step`; whether there is one."""
-    step = scratch.step
-    step.x, step.neuron, step.surface, step.side = 2.0, -1, -1, -1
-    if step.suspects > 0 or step.dips:
-        dense(problem, state, scratch)
-        run.n_fields += 3
-        first_crossing(problem, state, run, scratch)
-        if step.dips:
-            hi = released_before(problem, state, run, scratch)
-            if hi > 0.0:
-                first_release(problem, state, run, scratch, hi)
-    if step.x <= 1.0:
-        step.new = step.clock + step.x * step.h
-        return True
-    return False
-
-
-@inner
 def merge(problem, state):
     """Adds followers that have come near to their neuron's size to it, and joins neurons that have come near."""
     rescale(problem, state)
@@ -416,69 +295,6 @@ def merge(problem, state):
         c[p] = 0.0
         state.lead[p] = -1
     gather(problem, state)
-
-
-@inner
-def accept(problem, state, run, scratch):
-    """The end of the step becomes the state."""
-    step = scratch.step
-    copy(state.y, scratch.y1)
-    run.clock = step.new
-    run.idle = 0
-    if not step.last:
-        run.step = step.h * step.grow
-    clear_fresh(problem, state, scratch.u1)
-    if state.sign.size > problem.m:
-        merge(problem, state)
-        run.stale = 1
-    elif run.stale or step.suspects > 0 or step.dips or step.moved:
-        run.stale = 1
-    else:
-        copy(scratch.K[0], scratch.K[12])
-
-
-@inner
-def onto_surface(problem, state, scratch):
-    """One Newton step along the flow puts y1 on the surface: the located time is good to the step's error only."""
-    step, y1, v = scratch.step, scratch.y1, scratch.K[12]
-    miss, slope = scratch.work.u[step.neuron, step.surface], along_normal(problem, v, step.neuron, step.surface)
-    shift = -miss / slope if slope != 0.0 else 0.0
-    if abs(shift) <= 1e-4 * max(step.x * step.h, 1e-12 * abs(step.clock)) and step.new + shift > step.clock:
-        for i in range(y1.size):
-            y1[i] += shift * v[i]
-        step.new += shift
-        settle(problem, state, y1)
-
-
-@inner
-def stop_at_event(problem, state, run, scratch):
-    """The state goes to the event in `step`, which is resolved there; a status, or GO_ON."""
-    step, y1, work = scratch.step, scratch.y1, scratch.work
-    keep_sizes(problem, state, work)
-    if step.x * step.h > 0.0:
-        # Inside an accepted step the interpolant is off by no more than the step's own error estimate.
-        between(state, scratch.P, step.x, y1)
-        settle(problem, state, y1)
-    else:
-        copy(y1, state.y)
-    velocity(problem, state, y1, step.new, scratch.K[12], work)
-    if step.side < 0:
-        onto_surface(problem, state, scratch)
-    velocity(problem, state, y1, step.new, scratch.K[12], work)
-    run.n_fields += 2
-    if step.neuron >= 0:
-        step.neuron = state.lead[step.neuron]
-    run.idle = run.idle + 1 if step.new == step.clock else 0
-    copy(state.y, y1)
-    run.clock = step.new
-    clear_fresh(problem, state, work.u)
-    status = decide(problem, state, run, scratch, scratch.K[12])
-    if status == GO_ON:
-        # Steps stay as long as before the event, which the error test allowed.
-        run.step = step.h * max(1.0, step.grow)
-        if state.sign.size > problem.m:
-            merge(problem, state)
-    return status
 
 
 # The regime -----------------------------------------------------------------------------------------------------------
@@ -523,30 +339,23 @@ def fastest_rate(problem, state, work, j):
 
 
 @inner
-def longest_stretch(fastest, rate):
+def stretch_for(fastest, rate):
     """How long a stretch of `windows` may be: by the fastest neuron, and the fastest rate of the residuals."""
     return min(1.0 / max(1e-300, fastest), 2.0 / max(1e-300, rate))
 
 
 @inner
-def many_events(problem, state, run, scratch):
-    """Whether stretches cost less from here on, and how long the first may be; counts events and steps."""
-    run.since_steps += 1
-    if run.since_steps < COUNTED:
-        return False, 0.0
-    passed, events = run.clock - run.since_clock, run.n_events - run.since_events
-    count_anew(run)
-    if passed <= 0.0:
-        return False, 0.0
-    run.G = velocity(problem, state, state.y, run.clock, scratch.tmp, scratch.work)
+def longest_stretch(problem, state, run, work, rate):
+    """How long a stretch of `windows` may be at the present state, and the factor of its forces."""
     fastest = 0.0
     for j in range(state.sign.size):
         if state.dead[j] == 0:
-            fastest = max(fastest, fastest_rate(problem, state, scratch.work, j))
-    fastest *= np.exp(run.G + clock_shift(problem, run.clock))
-    length = longest_stretch(fastest, STABLE / scratch.step.longest)
-    allowed = run.rtol >= FINEST * loudness(problem, state, scratch.work)
-    return allowed and events / passed * length > MANY, length
+            fastest = max(fastest, fastest_rate(problem, state, work, j))
+    fac = np.exp(run.G + clock_shift(problem, run.clock))
+    return stretch_for(fac * fastest, rate), fac
+
+
+many_events = calling(coupled.many_events, velocity=velocity, longest_stretch=longest_stretch)
 
 
 @entry
@@ -554,6 +363,8 @@ def burst(problem, state, run, scratch, budget, frames, checkpoints):
     """Up to `budget` steps; returns a status. Everything needed to go on is in `state` and `run`."""
     run.taken, run.stale = 0, 1
     while True:
+        if state.sign.size > problem.m:
+            fill_places(problem, state)
         if not begin(problem, state, run, scratch):
             return NOT_FINITE
         full = no_room(state, run, scratch.work)
@@ -578,20 +389,21 @@ def burst(problem, state, run, scratch, budget, frames, checkpoints):
         event = locate(problem, state, run, scratch)
         if not write_frames(problem, state, run, scratch, frames):
             return FLUSH
-        run.n_steps += 1
-        run.checked = 0
-        run.wait = max(0, run.wait - 1)
+        count_step(run)
         if event:
             status = stop_at_event(problem, state, run, scratch)
             if status != GO_ON:
                 return status
         else:
             accept(problem, state, run, scratch)
+        if state.sign.size > problem.m:
+            merge(problem, state)
+            run.stale = 1
         switch, length = False, 0.0
         if run.free == 1 and run.regime == COUPLED:
             switch, length = many_events(problem, state, run, scratch)
         if switch:
             run.regime, run.step = WINDOWS, length
-        write_checkpoint(problem, state, run, checkpoints)
+        write_checkpoint(state, run, checkpoints)
         if switch:
             return SWITCH

@@ -125,13 +125,7 @@ def shift_follower(problem, state, work, j, by, p):
             factor = change * u / v if v != 0.0 else 0.0
         for i in range(r):
             q[i] += factor * problem.e[s, i]
-    for a in range(state.slid[j]):
-        z = state.basis[j, a]
-        dot = 0.0
-        for i in range(r):
-            dot += z[i] * q[i]
-        for i in range(r):
-            q[i] -= dot * z[i]
+    surfaces.out_of_held(state, j, q)
 
 
 @inner
@@ -151,6 +145,8 @@ def at_event(problem, state, run, scratch, v):
     """
     r = problem.e.shape[1]
     step, work = scratch.step, scratch.work
+    if step.neuron >= 0:
+        step.neuron = state.lead[step.neuron]  # a follower may have told the side
     first, same = step.neuron, scratch.who
     noise(problem, state, state.y, work)
     if step.side == surfaces.FROM_ORIGIN:

@@ -5,12 +5,13 @@ Errors are measured per neuron on (q, b, c), so relative to its own scale, and o
 
 import numpy as np
 
-from reluflow.engine._jit import inner
+from reluflow.engine import explicit
+from reluflow.engine._jit import calling, inner
 from reluflow.engine.explicit import on_invariant
 from reluflow.engine.field import SLID, copy, fill
 from reluflow.engine.layout import row, weights
-from reluflow.engine.surfaces import watch
-from reluflow.engine.tableau import DENSE, E3, E5, STAGES, A, C
+from reluflow.engine.surfaces import out_of_held, watch
+from reluflow.engine.tableau import E3, E5, STAGES, A, C
 from reluflow.engine.vector.field import SEEN, add_up, velocity, zero
 from reluflow.engine.vector.layout import heads, pair
 from reluflow.engine.vector.surfaces import margins
@@ -35,10 +36,11 @@ def stretch(v, factor):
 
 
 @inner
-def settle(problem, state, y):
+def settle(problem, state, y, clock):
     """Puts a state back on what it must satisfy: held surfaces, |a|^2 - |w|^2 of each neuron, |q|^2 + |b|^2 = 2.
 
-    Balanced neurons have |q| = |b| = 1: |q|^2 - 1 obeys e' = -2 rho e, which is unstable while they shrink.
+    Balanced neurons have |q| = |b| = 1: |q|^2 - 1 obeys e' = -2 rho e, which is unstable while they shrink. Without
+    decay nothing of that depends on the clock.
     """
     for j in range(state.sign.size):
         lead = state.lead[j]
@@ -50,16 +52,9 @@ def settle(problem, state, y):
 def settle_row(problem, state, y, j):
     """`settle` for row j, which is in use."""
     rows, lead = state.sign.size, state.lead[j]
-    r = problem.e.shape[1]
     q, b = pair(problem, y, rows, j)
     _, log_size = weights(y, rows)
-    for p in range(state.slid[lead]):
-        z = state.basis[lead, p]
-        dot = 0.0
-        for i in range(r):
-            dot += z[i] * q[i]
-        for i in range(r):
-            q[i] -= dot * z[i]
+    out_of_held(state, lead, q)
     if lead != j:
         return
     bb, qq = square_norm(b), square_norm(q)
@@ -130,7 +125,7 @@ def stages(problem, state, scratch, clock, h, to, watched):
             if watched and a < STAGES - 1:
                 margins(problem, state, to, scratch.work, scratch.at_x)
                 watch(state, scratch.at_x, scratch.work.held[a])
-    settle(problem, state, to)
+    settle(problem, state, to, clock + h)
 
 
 @inner
@@ -236,31 +231,4 @@ def output_error(problem, state, run, e5, work):
     return worst
 
 
-@inner
-def dense(problem, state, scratch):
-    """Coefficients P of the order-7 interpolant over the step just taken; expects K[12], the velocity at y1."""
-    K, P, y1, tmp = scratch.K, scratch.P, scratch.y1, scratch.tmp
-    clock, h = scratch.step.clock, scratch.step.h
-    y = state.y
-    size = y.size
-    for a in range(13, 16):
-        copy(tmp, y)
-        for b in range(a):
-            w = h * A[a, b]
-            if w != 0.0:
-                for i in range(size):
-                    tmp[i] += w * K[b, i]
-        velocity(problem, state, tmp, clock + C[a] * h, K[a], scratch.work)
-    for i in range(size):
-        d = y1[i] - y[i]
-        P[0, i] = d
-        P[1, i] = h * K[0, i] - d
-        P[2, i] = 2.0 * d - h * (K[12, i] + K[0, i])
-    for p in range(4):
-        part = P[3 + p]
-        fill(part, 0.0)
-        for b in range(16):
-            w = h * DENSE[p, b]
-            if w != 0.0:
-                for i in range(size):
-                    part[i] += w * K[b, i]
+dense = calling(explicit.dense, velocity=velocity)

@@ -19,6 +19,7 @@ from reluflow.engine._jit import inner
 from reluflow.engine.field import SLID
 from reluflow.engine.layout import row, weights
 from reluflow.engine.loss import log_softplus
+from reluflow.engine.surfaces import out_of_held
 from reluflow.engine.vector.layout import heads
 
 SQUARE, SOFTMAX = 0, 1
@@ -206,13 +207,7 @@ def pulls(problem, state, y, force, rear, work):
         for i in range(r):
             pull[i] = free[i]
         if lead >= 0:
-            for p in range(state.slid[lead]):
-                z = state.basis[lead, p]
-                dot = 0.0
-                for i in range(r):
-                    dot += z[i] * pull[i]
-                for i in range(r):
-                    pull[i] -= dot * z[i]
+            out_of_held(state, lead, pull)
 
 
 @inner
@@ -291,13 +286,7 @@ def feed_back(problem, state, y, G, first, work):
                 total += part * b[o]
             for i in range(r):
                 way[i] += total * problem.e[s, i]
-        for a in range(state.slid[j]):
-            z = state.basis[j, a]
-            dot = 0.0
-            for i in range(r):
-                dot += z[i] * way[i]
-            for i in range(r):
-                way[i] -= dot * z[i]
+        out_of_held(state, j, way)
         for i in range(r):
             pull[i] += way[i]
 

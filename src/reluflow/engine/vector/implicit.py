@@ -5,16 +5,14 @@ force on output o of datum i, J the rows of kappa df/dy, where kappa_i = -dG_i/d
 `attempt` is one step; `coupled.burst` asks for it where stability bounds an explicit one and no neuron has followers.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
 from reluflow.engine import implicit
 from reluflow.engine._jit import entry, inner
-from reluflow.engine.coupled import AGAIN, GO_ON, WORTH, clear_fresh
-from reluflow.engine.field import SLID, copy, copy_rows, fill
+from reluflow.engine.coupled import AGAIN, GO_ON, WORTH, accept, count_step, write_checkpoint, write_frame
+from reluflow.engine.field import SLID, copy_rows, fill
 from reluflow.engine.implicit import (
     MU,
     NODES,
@@ -34,7 +32,7 @@ from reluflow.engine.implicit import (
 from reluflow.engine.layout import FLUSH, row, weights
 from reluflow.engine.surfaces import Watched, none_released, out_of_held, watch
 from reluflow.engine.vector import explicit
-from reluflow.engine.vector.coupled import merge, write_checkpoint, write_frame
+from reluflow.engine.vector.coupled import merge
 from reluflow.engine.vector.explicit import error, output_error, settle, square_norm
 from reluflow.engine.vector.field import bend, clock_shift, log_loss, noise, velocity
 from reluflow.engine.vector.layout import Work, heads, pair
@@ -215,7 +213,7 @@ def offer(problem, state, run, scratch, stiff, h):
                 err = max(err, abs(e5[e5.size - 1]) / run.loss0)
             err /= run.rtol
             if err <= 1.0:
-                settle(problem, state, scratch.y1)
+                settle(problem, state, scratch.y1, step.clock + h)
                 return h, err
         h *= max(0.2, 0.9 * err ** (-1.0 / ORDER)) if np.isfinite(err) else 0.25
     return 0.0, 0.0
@@ -270,8 +268,8 @@ def write_frames(problem, state, run, scratch, stiff, frames):
         if not explicitly:
             if not stages(problem, state, run, scratch, stiff, part, scratch.tmp):
                 return AGAIN
-            settle(problem, state, scratch.tmp)
-        write_frame(problem, state, run, frames, at, scratch.tmp)
+            settle(problem, state, scratch.tmp, at)
+        write_frame(state, run, frames, at, scratch.tmp)
     return GO_ON
 
 
@@ -304,17 +302,10 @@ def attempt(problem, state, run, scratch, stiff, frames, checkpoints):
         return status
     if h * step.grow < WORTH * step.longest:
         run.patience = AGAIN
-    copy(state.y, scratch.y1)
-    run.clock = step.new
-    run.idle = 0
-    if not step.last:
-        run.step = h * step.grow
-    clear_fresh(problem, state, scratch.u1)
+    accept(problem, state, run, scratch)
     if state.sign.size > problem.m:
         merge(problem, state)
-    run.n_steps += 1
+    count_step(run)
     run.n_stiff += 1
-    run.checked = 0
-    run.wait = max(0, run.wait - 1)
-    write_checkpoint(problem, state, run, checkpoints)
+    write_checkpoint(state, run, checkpoints)
     return GO_ON

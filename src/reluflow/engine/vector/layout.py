@@ -8,14 +8,12 @@ learnt next [vector_outputs, section 4]. Without room there are m rows.
 `row` and `weights` of `engine.layout` hold for q and c. `heads` gives b.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
 from reluflow.engine._jit import glue
-from reluflow.engine.layout import STEP, all_apart, record, row
+from reluflow.engine.layout import all_apart, row
 
 
 class State(NamedTuple):
@@ -71,38 +69,6 @@ class Work(NamedTuple):
     M: np.ndarray  # (k, r) M_j / e^G of one neuron
     MM: np.ndarray  # (2, k, k)
     log: np.ndarray  # (rows, 5) events: clock, neuron, surface, kind, whether what follows is unique
-
-
-class Scratch(NamedTuple):
-    """Scratch space of the stepping loop, as in `engine.layout`."""
-
-    step: np.record
-    K: np.ndarray  # (16, size) velocities: 0 at the start, 1-11 stages, 12 at the end, 13-15 of the interpolant
-    P: np.ndarray  # (7, size) coefficients of the interpolant
-    y1: np.ndarray  # (size,) the state at the end
-    tmp: np.ndarray
-    e5: np.ndarray  # (size,) two estimates of the error
-    e3: np.ndarray
-    u0: np.ndarray  # (rows, S) <q_j, e_k> at the start and at the end
-    u1: np.ndarray
-    at_lo: np.ndarray  # (rows, S) release margins at three places of the step
-    at_hi: np.ndarray
-    at_x: np.ndarray
-    who: np.ndarray  # pairs of neuron and surface that may have met
-    where: np.ndarray
-    poly: np.ndarray  # (7,)
-    work: Work
-
-
-class Stored(NamedTuple):
-    """States to be looked at, one row each, and what is seen: outputs, log loss, bits (no rows: not wanted)."""
-
-    clock: np.ndarray
-    y: np.ndarray
-    code: np.ndarray
-    f: np.ndarray  # (rows, n, k)
-    log_loss: np.ndarray
-    bits: np.ndarray
 
 
 @glue
@@ -192,31 +158,5 @@ def new_work(rows: int, r: int, S: int, n: int, k: int) -> Work:
             M=np.zeros((k, r)),
             MM=np.zeros((2, k, k)),
             log=np.empty((max(1024, 5 * rows * (S + 2)), 5)),
-        )
-    )
-
-
-def new_scratch(work: Work, size: int) -> Scratch:
-    """Scratch space of the stepping loop for states of `size` numbers."""
-    vector, cells = np.zeros(size), np.zeros(work.u.shape)
-    pairs = np.zeros(work.u.size + len(work.u), np.int64)
-    return all_apart(
-        Scratch(
-            step=record(STEP),
-            K=np.zeros((16, size)),
-            P=np.zeros((7, size)),
-            y1=vector,
-            tmp=vector,
-            e5=vector,
-            e3=vector,
-            u0=cells,
-            u1=cells,
-            at_lo=cells,
-            at_hi=cells,
-            at_x=cells,
-            who=pairs,
-            where=pairs,
-            poly=np.zeros(7),
-            work=work,
         )
     )

@@ -3,8 +3,6 @@
 w = e^c q,   a = e^c b,   |q|^2 + |b|^2 = 2
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

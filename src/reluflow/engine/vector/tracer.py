@@ -11,8 +11,6 @@ the M_i. The forces by which a held surface is kept or left are polynomials too:
 the multipliers of the held normals.
 """
 
-from __future__ import annotations
-
 from math import comb
 from typing import NamedTuple
 

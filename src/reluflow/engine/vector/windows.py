@@ -4,26 +4,19 @@ The method, its error and its control are those of `engine.windows`; every neuro
 Neurons have no followers here.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from reluflow.engine._jit import entry, inner
-from reluflow.engine.coupled import FINEST, GO_ON, finite
+from reluflow.engine import windows
+from reluflow.engine._jit import calling, entry, inner
+from reluflow.engine.coupled import FINEST, GO_ON
 from reluflow.engine.explicit import loudness
 from reluflow.engine.field import DORMANT, SLID, copy, times
 from reluflow.engine.layout import (
     CANCELLED,
-    COUPLED,
-    FLUSH,
-    NOT_FINITE,
-    PAUSED,
     QUIET,
     REACHED,
     RUNNING,
     STATIONARY,
-    SWITCH,
-    WINDOWS,
     all_apart,
     record,
     row,
@@ -33,28 +26,14 @@ from reluflow.engine.vector.coupled import (
     calm,
     fastest_rate,
     hidden,
-    longest_stretch,
     moving,
     resting,
-    write_checkpoint,
+    stretch_for,
 )
 from reluflow.engine.vector.field import add_up, clock_shift, drive, noise, per_surface, stiffness, velocity, zero
 from reluflow.engine.vector.layout import heads, pair
 from reluflow.engine.vector.tracer import LONG, PIECE, Single, Window, normalise, trace
-from reluflow.engine.windows import (
-    BLOCK,
-    SHORT,
-    SWEEPS,
-    add_sums,
-    begin_again,
-    both_sides,
-    clear,
-    clear_fresh,
-    few_events,
-    give_up,
-    keep,
-    keep_counts,
-)
+from reluflow.engine.windows import SHORT, clear
 
 
 def window(problem, m: int, size: int) -> Window:
@@ -279,50 +258,26 @@ def trace_neurons(problem, state, run, work, window, first, last):
     return DONE
 
 
-@inner
-def trace_some(problem, state, run, work, window, most):
-    """Goes on with the sweep, for about `most` neurons: DONE, BAD or PAUSED."""
-    m = state.sign.size
-    stretch = window.stretch
-    begun = stretch.next
-    while stretch.next < m:
-        if stretch.next >= begun + most:
-            return PAUSED
-        last = min(m, stretch.next + BLOCK)
-        if trace_neurons(problem, state, run, work, window, stretch.next, last) == BAD:
-            return BAD
-        add_sums(window.sums, window.block)
-        stretch.next = last
-    return DONE
-
-
-@inner
-def begin_sweep(problem, run, window, sweep):
-    """All neurons are to be traced under the present forces."""
-    window.stretch.sweep, window.stretch.next = sweep, 0
-    to_polynomials(problem, window)
-    clear(window.sums)
-    run.n_fields += 2 if sweep == 0 else NODES
-
-
-@inner
-def next_sweep(problem, state, run, work, window):
-    """After all neurons were traced: False if the forces have converged, or else another sweep begins.
-
-    The second number is the error over the tolerance, inf if the forces do not converge.
-    """
-    stretch = window.stretch
-    change = new_forces(problem, work, window)
-    if not np.isfinite(change) or (change > 0.3 * stretch.rtol and stretch.sweep == SWEEPS - 1):
-        return False, np.inf
-    if stretch.sweep > 0 and change <= 0.3 * stretch.rtol:
-        return False, error(problem, state, work, window) / stretch.rtol
-    begin_again(problem, state, run, window)
-    begin_sweep(problem, run, window, stretch.sweep + 1)
-    return True, 0.0
+begin_sweep = calling(windows.begin_sweep, to_polynomials=to_polynomials)
+next_sweep = calling(windows.next_sweep, new_forces=new_forces, error=error, begin_sweep=begin_sweep)
+trace_some = calling(windows.trace_some, trace_neurons=trace_neurons)
 
 
 # A stretch ------------------------------------------------------------------------------------------------------------
+
+
+@inner
+def propose(problem, state, run, work, window):
+    """A length for the next stretch, by the fastest neuron and the fastest rate of the residuals."""
+    rate = stiffness(problem, state, clock_shift(problem, run.clock), work)
+    velocity(problem, state, state.y, run.clock, window.tmp, work)
+    factor = np.exp(run.G + clock_shift(problem, run.clock))
+    fastest = 0.0
+    for j in range(state.sign.size):
+        if state.dead[j] == 0:
+            window.fast[j] = factor * fastest_rate(problem, state, work, j)
+            fastest = max(fastest, window.fast[j])
+    return min(run.step, stretch_for(fastest, rate)), factor
 
 
 @inner
@@ -334,47 +289,8 @@ def begin_try(problem, state, run, work, window, h):
     begin_sweep(problem, run, window, 0)
 
 
-@inner
-def begin_stretch(problem, state, run, work, window):
-    """Proposes the next stretch, by the fastest neuron and the fastest rate of the residuals, and keeps the state at
-    its start."""
-    stretch = window.stretch
-    rate = stiffness(problem, state, clock_shift(problem, run.clock), work)
-    velocity(problem, state, state.y, run.clock, window.tmp, work)
-    stretch.factor = np.exp(run.G + clock_shift(problem, run.clock))
-    fastest = 0.0
-    for j in range(state.sign.size):
-        if state.dead[j] == 0:
-            window.fast[j] = stretch.factor * fastest_rate(problem, state, work, j)
-            fastest = max(fastest, window.fast[j])
-    h = min(run.step, longest_stretch(fastest, rate))
-    stretch.rtol = run.rtol / loudness(problem, state, work)
-    stretch.last = run.clock + h >= run.end * (1.0 - 1e-15)
-    if stretch.last:
-        h = run.end - run.clock
-    stretch.clock, stretch.proposed, stretch.most, stretch.open = run.clock, h, 1.5, 1
-    keep(state, window)
-    keep_counts(run, stretch)
-    begin_try(problem, state, run, work, window, h)
-
-
-@inner
-def refuse(problem, state, run, work, window, shorter):
-    """Tries again with a stretch shorter by this factor; False if that is for the coupled regime."""
-    stretch = window.stretch
-    begin_again(problem, state, run, window)
-    run.taken += 1
-    run.n_rejected += 1
-    h = stretch.H * shorter
-    if run.origin > 0 or h < 1e-6 * run.step or run.clock + h == run.clock:
-        run.origin = 0
-        stretch.open = 0
-        return False
-    # A stretch that was too long for its series is too long again if the next one is as long.
-    stretch.most = 1.0
-    velocity(problem, state, state.y, run.clock, window.tmp, work)
-    begin_try(problem, state, run, work, window, h)
-    return True
+begin_stretch = calling(windows.begin_stretch, propose=propose, begin_try=begin_try)
+refuse = calling(windows.refuse, velocity=velocity, begin_try=begin_try)
 
 
 @inner
@@ -398,22 +314,7 @@ def finish(problem, state, window):
     state.y[state.y.size - 1] += spent / stretch.H
 
 
-@inner
-def accept(problem, state, run, window, err):
-    """The end of the stretch, whose error is `err` tolerances, becomes the state."""
-    stretch = window.stretch
-    last = stretch.last and stretch.H == stretch.proposed
-    finish(problem, state, window)
-    run.clock = run.end if last else stretch.clock + stretch.H
-    if not last:
-        run.step = stretch.H * min(stretch.most, max(0.3, 0.8 * max(err, 1e-10) ** -0.5))
-    clear_fresh(problem, state)
-    stretch.open = 0
-    run.taken += 1
-    run.n_steps += 1
-    run.n_windows += 1
-    run.checked = 0
-    run.wait = max(0, run.wait - 1)
+accept = calling(windows.accept, finish=finish)
 
 
 @inner
@@ -439,44 +340,19 @@ def reason_to_stop(problem, state, run, work, window, budget):
     return GO_ON
 
 
+some_stretches = calling(
+    windows.advance,
+    velocity=velocity,
+    reason_to_stop=reason_to_stop,
+    begin_stretch=begin_stretch,
+    trace_some=trace_some,
+    next_sweep=next_sweep,
+    refuse=refuse,
+    accept=accept,
+)
+
+
 @entry
 def advance(problem, state, run, work, window, limits, checkpoints):
     """Some stretches: limits.stretches of them, about limits.neurons traced; a status, see `engine.windows.advance`."""
-    m, big = state.bits.shape
-    stretch = window.stretch
-    stretch.both = both_sides(problem)
-    run.taken = 0
-    if limits.neurons == 0:
-        give_up(problem, state, run, window)
-        return RUNNING
-    while True:
-        if stretch.open == 0:
-            run.G = velocity(problem, state, state.y, run.clock, window.tmp, work)
-            run.n_fields += 1
-            if not finite(window.tmp):
-                return NOT_FINITE
-            status = reason_to_stop(problem, state, run, work, window, limits.stretches)
-            if status != GO_ON:
-                return status
-            if run.log_used + 4 * m * (big + 2) > work.log.shape[0] or run.checkpoints_used == checkpoints.y.shape[0]:
-                return FLUSH
-            begin_stretch(problem, state, run, work, window)
-        status = trace_some(problem, state, run, work, window, limits.neurons)
-        if status == PAUSED:
-            return PAUSED
-        again, err = False, np.inf
-        if status == DONE:
-            again, err = next_sweep(problem, state, run, work, window)
-        if again:
-            continue
-        if err > 1.0:
-            if not refuse(problem, state, run, work, window, max(0.2, 0.8 * err**-0.5) if err < np.inf else 0.5):
-                return SHORT
-            continue
-        accept(problem, state, run, window, err)
-        switch = run.free == 1 and run.regime == WINDOWS and few_events(run)
-        if switch:
-            run.regime = COUPLED
-        write_checkpoint(problem, state, run, checkpoints)
-        if switch:
-            return SWITCH
+    return some_stretches(problem, state, run, work, window, limits, checkpoints)

@@ -1,9 +1,8 @@
 """What Lemmas 7 and 8 have in common: one class, one moment, one exponent."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow import observe
 from reluflow.claim import Claim
 from reluflow.papers.boursier2022._constants import Class
 from reluflow.papers.boursier2022._track import Track, log, small, worst
@@ -62,8 +61,6 @@ def _inactive(track: Track, S: np.ndarray, other: Class, t: float, who: str, for
 
 
 def _devices(track: Track, past, S: np.ndarray, cls: Class, p: float, missing: str) -> list[Claim]:
-    from reluflow import observe
-
     const = track.const
     log_small = np.log(4 * const.m) + 2 * np.log(const.c) + const.power(2 * (1 - p))
     if not len(past.t):

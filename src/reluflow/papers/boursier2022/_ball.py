@@ -1,7 +1,5 @@
 """Networks near a given one: at random, and the worst that shrinking a cluster can do. For Lemmas 5 and 15."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.papers.boursier2022._constants import Constants

@@ -9,8 +9,6 @@ Where |D+| < |D-| the two classes change roles: `y` and `sign` below are then mi
 the paper's "without loss of generality". For unit norms E = n D; a cluster ends at u = |E| on the ray of E.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

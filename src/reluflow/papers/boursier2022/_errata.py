@@ -1,7 +1,5 @@
 """Where the text of [BPF22] (arXiv 2206.00939v3) and the truth differ."""
 
-from __future__ import annotations
-
 from reluflow.papers._erratum import Erratum, sorted_out
 
 _ALL: tuple[Erratum, ...] = (
@@ -181,8 +179,4 @@ _ALL: tuple[Erratum, ...] = (
     ),
 )
 
-ERRATA = sorted_out(
-    _ALL,
-    false="E2 E7 E8 E9 E10 F1 F2 F4 F5",
-    caution="E4 E11 E12 E13 E14 E15 F3",
-)
+ERRATA = sorted_out(_ALL, false="E2 E7 E8 E9 E10 F1 F2 F4 F5", caution="E4 E11 E12 E13 E14 E15 F3")

@@ -1,7 +1,5 @@
 """What Lemmas 3, 4, 10 and 11 have in common: claims at the end of a fitting phase."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim

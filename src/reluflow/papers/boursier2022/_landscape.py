@@ -3,8 +3,6 @@ r"""The loss and its gradient at a given network, for checks that sample network
 L = (1/2n) sum_k (h(x_k) - y_k)^2      |grad L|^2 = sum_j <D_j, w_j>^2 + |D_j|^2 a_j^2,   bits 1[<w_j, x_k> > 0]
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.papers.boursier2022._constants import EPS, Labels

@@ -4,9 +4,11 @@ The authors' code descends on the mean square (1/n) sum (h - y)^2 = 2 L with ste
 plots 2 L. Weights start at scale/sqrt(m) times standard normals, balanced. Iteration k is at t = 2e-3 k.
 """
 
-from __future__ import annotations
-
 import numpy as np
+
+import reluflow as rf
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
 STEP = 2e-3  # on L; 1e-3 on 2 L
 WAYS = ("descent", "flow")
@@ -15,9 +17,6 @@ WAYS = ("descent", "flow")
 def run(data, *, width: int, scale: float, seed: int, panels, last: int, frames: int = 600, rtol: float = 1e-8):
     """Descent and flow of one start: 2 L over iterations, and the function with all neurons at the panels."""
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow.papers._figures import solve
 
     init = rf.init.balanced(width=width, dim=2, log_scale=float(np.log(scale / np.sqrt(width))), seed=seed)
     problem = rf.Problem(data, init, loss="square")
@@ -85,8 +84,6 @@ def span(ds) -> tuple[float, float]:
 
 def state(ax, ds, f, kink, height, limits, size: float = 13.0):
     """One moment: data, the function, one mark per neuron at its kink and signed norm. Returns the moving parts."""
-    from reluflow.plot import look
-
     ax.axhline(0, color=look.FAINT, lw=0.5)
     (line,) = ax.plot(ds.grid, f, color=look.INK, lw=1.5, zorder=2)
     marks = ax.scatter(
@@ -101,8 +98,6 @@ def state(ax, ds, f, kink, height, limits, size: float = 13.0):
 def animate(ds, way: str, limits=None, log: bool = False):
     """Function and neurons beside the loss, over the moments of the film."""
     from matplotlib.animation import FuncAnimation
-
-    from reluflow.plot import look
 
     fig = look.figure(6.4, 2.7)
     left, right = fig.subplots(1, 2, width_ratios=[1.5, 1])

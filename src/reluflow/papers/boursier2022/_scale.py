@@ -5,8 +5,6 @@ slack 1/29 - 1/30 - 1/31 of Lemma 12) and some Groenwall steps of Lemma 11 leave
 smallest threshold is an upper bound on the proof's own lambda*, and no certified value exists (E2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

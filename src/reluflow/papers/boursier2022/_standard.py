@@ -1,10 +1,12 @@
 """The standard runs of this paper, and which results are judged on which of them."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 
 import numpy as np
+
+import reluflow as rf
+from reluflow.papers.boursier2022 import _scale
+from reluflow.papers.boursier2022._constants import Constants
 
 # What `reluflow check boursier2022.NAME --data FILE` runs, before `--set`.
 EXPERIMENT = {
@@ -43,9 +45,6 @@ SPACES: dict[str, dict] = {
 
 def admitted(problem, phase: str) -> float:
     """The largest log lambda that meets the conditions of the proof up to a phase, 1 to 4."""
-    from reluflow.papers.boursier2022 import _scale
-    from reluflow.papers.boursier2022._constants import Constants
-
     names = {"1": _scale.PHASE_1, "2": _scale.PHASE_2, "3": _scale.PHASE_3, "4": _scale.FINAL}[phase]
     found = _scale.thresholds(Constants(problem))
     return LN10 * min(found[name] for name in names)
@@ -57,31 +56,23 @@ LN10 = float(np.log(10.0))
 
 def two_points(log_scale: float = -60 * LN10):
     """Figure 2: m = 60, seed 0."""
-    import reluflow as rf
-
     return rf.Problem(rf.data.two_points(), rf.init.balanced(60, 2, log_scale=log_scale, seed=0))
 
 
 def orthonormal(log_scale: float = -60 * LN10):
     """A random orthonormal set: n = 5, d = 8, m = 48, with 6 and 4 neurons in the two sets."""
-    import reluflow as rf
-
     data = rf.data.orthonormal(5, 8, labels=LABELS, seed=5)
     return rf.Problem(data, rf.init.balanced(48, 8, log_scale=log_scale, seed=5))
 
 
 def unequal_norms(log_scale: float = -20 * LN10):
     """Two norms, 2 and 0.7, in the positive class (2.9)."""
-    import reluflow as rf
-
     data = rf.data.orthogonal([2.0, 0.7, 1.0], labels=[1.0, 1.0, -0.5], d=3, seed=0)
     return rf.Problem(data, rf.init.balanced(40, 3, log_scale=log_scale, seed=0))
 
 
 def narrow(seed: int, log_scale: float = -60 * LN10):
     """The orthonormal set with 10 neurons: no Assumption 3 (4.6)."""
-    import reluflow as rf
-
     data = rf.data.orthonormal(5, 8, labels=LABELS, seed=5)
     return rf.Problem(data, rf.init.balanced(10, 8, log_scale=log_scale, seed=seed))
 
@@ -89,8 +80,6 @@ def narrow(seed: int, log_scale: float = -60 * LN10):
 def small_labels(log_scale: float = -70 * LN10):
     """Labels so small that the proof's own conditions up to its second phase (C1-C9) are met from 1e-64 on, up to its
     third (C1-C12) from 1e-544 on."""
-    import reluflow as rf
-
     data = rf.Data(np.eye(2), np.array([0.05, -0.03]))
     return rf.Problem(data, rf.init.balanced(20, 2, log_scale=log_scale, seed=0))
 
@@ -98,8 +87,6 @@ def small_labels(log_scale: float = -70 * LN10):
 def two_neurons(log_scale: float = -2220 * LN10):
     """Two data, two neurons, the sum of losses: all of the proof's conditions (C1-C15) are met from 1e-2216 on, where
     lambda^{eps/29}, the level that ends the third phase, is 1e-10 and can still be told by a run with rtol 2e-13."""
-    import reluflow as rf
-
     data = rf.Data(np.eye(2), np.array([0.2, -0.125]))
     w = np.array([[1.0, 0.3], [0.3, 1.0]])
     a = np.array([1.0, -1.0]) * np.linalg.norm(w, axis=1)
@@ -107,8 +94,6 @@ def two_neurons(log_scale: float = -2220 * LN10):
 
 
 def leaky(slope: float = 0.3, log_scale: float = -6 * LN10):
-    import reluflow as rf
-
     plain = two_points(log_scale)
     return rf.Problem(plain.data, plain.init, activation=rf.LeakyReLU(slope))
 
@@ -116,8 +101,6 @@ def leaky(slope: float = 0.3, log_scale: float = -6 * LN10):
 @cache
 def run(problem, *, rtol: float = 1e-10, t1: float | None = None, **options):
     """The flow of one of the problems above."""
-    import reluflow as rf
-
     return rf.solve(problem(**options), rf.Flow(rtol=rtol), t1=t1)
 
 

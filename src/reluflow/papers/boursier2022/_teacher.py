@@ -5,21 +5,21 @@ r"""The run of Figures 6 and 7 of [BPF22]: n = 75 rows in R^150 labelled by a te
 Neurons are projected on the two leading right singular vectors of the final W (uncentred, as in the authors' code).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np
 
+import reluflow as rf
+from reluflow._checks import one_of
+from reluflow.papers._figures import solve
 from reluflow.papers.boursier2022._line import STEP, moments
+from reluflow.plot import look
 
 WAYS = {"flow": 0, "descent": 1}
 
 
 def data(n: int, d: int, torch_seed: int, seed: int):
     """The authors' rows and labels where PyTorch is there to draw them, ours otherwise; and which."""
-    import reluflow as rf
-
     try:
         return rf.data.teacher(n=n, d=d, torch_seed=torch_seed), f"torch seed {torch_seed}"
     except ImportError:
@@ -30,10 +30,6 @@ def data(n: int, d: int, torch_seed: int, seed: int):
 def run(way: str, n: int, d: int, width: int, scale: float, torch_seed: int, seed: int, last: int, panels: tuple):
     """One run, kept for the other figure that shows it."""
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow._checks import one_of
-    from reluflow.papers._figures import solve
 
     one_of("way", way, tuple(WAYS))
     rows, drawn = data(n, d, torch_seed, seed)
@@ -88,8 +84,6 @@ def _project(states, v) -> tuple[np.ndarray, np.ndarray]:
 
 def polar(ax, angle, norm, sign, top: float, size: float = 9.0):
     """One moment: angle and norm, with a hole in the middle where norm is 0."""
-    from reluflow.plot import look
-
     colours = np.where(np.asarray(sign) > 0, look.PURPLE, look.PLUS)  # the paper's: purple s = +1, red s = -1
     marks = ax.scatter(angle, norm, c=colours, s=size, alpha=0.65, lw=0, zorder=3)
     ax.set_rlim(0.0, top)

@@ -17,6 +17,7 @@ import numpy as np
 
 from reluflow.claim import Claim
 from reluflow.observe._witness import Witness
+from reluflow.outcome import Outcome
 from reluflow.papers._unfinished import ends_before
 from reluflow.papers.boursier2022._constants import EPS, Class, Constants
 
@@ -65,8 +66,6 @@ class Track:
 
     def ends_before(self, until: float, what: str) -> str:
         """What is missing where the run ends before `until`, and is not known to stay where it is."""
-        from reluflow.outcome import Outcome
-
         if self.sol.outcome is Outcome.STATIONARY:
             return ""
         return ends_before(self.end, until, what)

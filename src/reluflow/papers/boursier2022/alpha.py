@@ -1,9 +1,8 @@
 """Appendix B.2 of [BPF22]: alpha and beta, by which neurons that miss one label of a class grow more slowly."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022._constants import Class, Labels, data_hypotheses
 
@@ -40,8 +39,6 @@ def check(data, form="corrected") -> Report:
 
 def _rates(const: Labels, cls: Class, sign: float) -> tuple[np.ndarray, np.ndarray]:
     """(log|w_j|)' of one neuron for each datum of a class, off on that datum and on for the others, once aligned."""
-    import reluflow as rf
-
     rows = np.flatnonzero(cls.members)
     unit = const.data.x[rows] / np.sqrt(const.nu2[rows])[:, None]
     w = np.sum(unit, axis=0) - 2.0 * unit

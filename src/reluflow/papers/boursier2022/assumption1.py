@@ -1,7 +1,5 @@
 """Assumption 1 of [BPF22]: the inputs form an orthonormal family."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

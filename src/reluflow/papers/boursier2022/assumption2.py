@@ -1,7 +1,5 @@
 """Assumption 2 of [BPF22]: no label is zero and the two classes pull differently hard."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Assumption 3 of [BPF22]: each class has a neuron that starts active on all of it; how likely that is."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

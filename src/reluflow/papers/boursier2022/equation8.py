@@ -1,7 +1,5 @@
 """Equation (8) of [BPF22]: least parameter norm and least variation norm are the same problem."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,11 +1,10 @@
 """Fact 1 of [BPF22]: between the two fits the flow waits near a strict saddle theta_S."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report
 from reluflow.init import Params
+from reluflow.observe.saddles import escape
 from reluflow.papers.boursier2022 import _scale
 from reluflow.papers.boursier2022._constants import EPS, hypotheses
 from reluflow.papers.boursier2022._landscape import loss_and_gradient
@@ -24,8 +23,6 @@ def check(sol, epsilon=None) -> Report:
     rtol; loss, gradient and curvature at $\theta_S$ to m n d roundings of what they are sums of. Empty or false at
     experimental scales (E12): violated at 1e-6 on Figure 2's data (0.78 against 0.71).
     """
-    from reluflow.observe.saddles import escape
-
     track = run_of(sol, epsilon)
     const, e = track.const, track.const.epsilon
     lo, hi = (1 + 3 * e) * const.ell / const.plus.size, (1 - e) * const.ell / const.minus.size

@@ -1,26 +1,18 @@
 """Figure 1 of [BPF22]: the timeline of training, as a run keeps it."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
-SETTINGS = {
-    "quick": dict(log10_scale=-60.0, width=60, seed=0),
-    "full": dict(log10_scale=-60.0, width=60, seed=0),
-}
+SETTINGS = {"quick": dict(log10_scale=-60.0, width=60, seed=0), "full": dict(log10_scale=-60.0, width=60, seed=0)}
 PHASES = ("early alignment", "fitting y > 0", "saddle", "fitting y < 0", "convergence")
 STATED = {
-    "paper": (
-        "alignment is over",
-        "positive labels fitted",
-        "at the saddle",
-        "negative labels fitted",
-        "at the end",
-    ),
+    "paper": ("alignment is over", "positive labels fitted", "at the saddle", "negative labels fitted", "at the end")
 }
 
 
@@ -28,8 +20,6 @@ def compute(*, log10_scale, width, seed):
     """The flow on the two points of Figure 2; times in units of log(1/lambda)."""
     import xarray as xr
 
-    import reluflow as rf
-    from reluflow.papers._figures import solve
     from reluflow.papers.boursier2022._track import track
 
     data = rf.data.two_points()
@@ -81,8 +71,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.9)
     bar, ax = fig.subplots(2, 1, height_ratios=[0.33, 1], sharex=True)
     edge = np.r_[0.0, ds.edge.values, float(ds.time[-1])]

@@ -1,30 +1,22 @@
 """Figure 2 of [BPF22]: two orthogonal points on a line, the network at four moments of training."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers.boursier2022 import _line
 from reluflow.papers.boursier2022._line import STEP
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(scale=1e-6, width=60, seed=0, last=20_000, panels=[0, 4000, 8000, 15_000]),
     "full": dict(scale=1e-6, width=60, seed=0, last=20_000, panels=[0, 4000, 8000, 15_000]),
 }
 SEEN = ("start", "aligned, still 0", "first point fitted", "both fitted, two kinks")
-STATED = {
-    "paper": (
-        "2L at iteration",
-        "|theta|^2 at the end",
-        "F1 norm",
-    ),
-}
+STATED = {"paper": ("2L at iteration", "|theta|^2 at the end", "F1 norm")}
 
 
 def compute(*, scale, width, seed, last, panels):
-    import reluflow as rf
-    from reluflow.papers.boursier2022 import _line
-
     data = rf.data.two_points()
     ds, sols = _line.run(data, width=width, scale=scale, seed=seed, panels=panels, last=last)
     init = sols["flow"].problem.init
@@ -77,9 +69,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.papers.boursier2022 import _line
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.05)
     axes = fig.subplots(1, ds.sizes["panel"], sharey=True)
     for k, ax in enumerate(axes):
@@ -93,8 +82,6 @@ def draw(ds):
 
 
 def animate(ds):
-    from reluflow.papers.boursier2022 import _line
-
     return _line.animate(ds, "descent")
 
 

@@ -1,31 +1,24 @@
 """Figure 3 of [BPF22]: the loss of the run of Figure 2, two plateaus, beside the formula for its falls."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.papers.boursier2022._constants import Constants
+from reluflow.papers.boursier2022._line import STEP, WAYS
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(scale=1e-6, width=60, seed=0, last=20_000),
     "full": dict(scale=1e-6, width=60, seed=0, last=20_000),
 }
 SHARES = (0.01, 0.10, 0.50, 0.99)
-STATED = {
-    "paper": (
-        "leaves the origin",
-        "leaves the second saddle",
-    ),
-    "handbook": ("1, 10, 50, 99%",),
-}
+STATED = {"paper": ("leaves the origin", "leaves the second saddle"), "handbook": ("1, 10, 50, 99%",)}
 
 
 def compute(*, scale, width, seed, last):
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow.papers._figures import solve
-    from reluflow.papers.boursier2022._line import STEP, WAYS
 
     data = rf.data.two_points()
     init = rf.init.balanced(width=width, dim=2, log_scale=float(np.log(scale / np.sqrt(width))), seed=seed)
@@ -65,8 +58,6 @@ def predicted(problem) -> np.ndarray:
 
     t_+- = [ell + (1/2) ln(u_inf / V)] / |D|,  V = sum of A_j^2 over the cluster's neurons; (label, share).
     """
-    from reluflow.papers.boursier2022._constants import Constants
-
     const = Constants(problem)
     log_A = const.limit.early.log_amplitude
     rows = []
@@ -98,8 +89,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.COLUMN, 2.2)
     ax = fig.subplots()
     ax.plot(ds.iteration, ds.loss.sel(way="descent"), color=look.INK)

@@ -1,12 +1,13 @@
 """Figure 4 of [BPF22]: five points that are not orthogonal, by descent as the authors ran it and by the flow."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers.boursier2022 import _line
+from reluflow.plot import look
 
 PANELS = [0, 15_000, 94_000, 150_000, 300_000]
 SETTINGS = {
@@ -15,13 +16,7 @@ SETTINGS = {
 }
 SEEN = ("start", "aligned", "saddle", "leaving it", "late")
 STATED = {
-    "paper": (
-        "2L at 15000",
-        "descent at 300000",
-        "groups that have grown",
-        "groups turn",
-        "sparse",
-    ),
+    "paper": ("2L at 15000", "descent at 300000", "groups that have grown", "groups turn", "sparse"),
     "handbook": (
         "2L at the start",
         "descent's saddle",
@@ -35,9 +30,6 @@ STATED = {
 
 
 def compute(*, scale, smaller, width, seed, y3, last, panels):
-    import reluflow as rf
-    from reluflow.papers.boursier2022 import _line
-
     data = rf.data.five_points(y3=y3)
     ds, sols = _line.run(data, width=width, scale=scale, seed=seed, panels=panels, last=last)
     other, _ = _line.run(data, width=width, scale=smaller, seed=seed, panels=panels, last=2 * last)
@@ -128,9 +120,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.papers.boursier2022 import _line
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 4.6)
     top, low = fig.subfigures(2, 1, height_ratios=[1.9, 1])
     axes = top.subplots(2, ds.sizes["panel"], sharey=True, sharex=True)
@@ -174,8 +163,6 @@ def draw(ds):
 
 
 def animate(ds):
-    from reluflow.papers.boursier2022 import _line
-
     return _line.animate(ds, "flow")
 
 

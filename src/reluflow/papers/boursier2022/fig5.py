@@ -1,29 +1,20 @@
 """Figure 5 of [BPF22]: the same five points from a large start: weights hardly move, and the fit is the kernel's."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers.boursier2022 import _line
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(scale=10.0, width=60, seed=0, y3=-0.3, last=5000, panels=[0, 5000]),
     "full": dict(scale=10.0, width=60, seed=0, y3=-0.3, last=5000, panels=[0, 5000]),
 }
-STATED = {
-    "paper": (
-        "2L after 5000",
-        "|W - W(0)|",
-        "largest turn",
-        "distance from the kernel",
-    ),
-}
+STATED = {"paper": ("2L after 5000", "|W - W(0)|", "largest turn", "distance from the kernel")}
 
 
 def compute(*, scale, width, seed, y3, last, panels):
-    import reluflow as rf
-    from reluflow.papers.boursier2022 import _line
-
     data = rf.data.five_points(y3=y3)
     ds, sols = _line.run(data, width=width, scale=scale, seed=seed, panels=panels, last=last)
     sol = sols["descent"]
@@ -58,8 +49,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.3)
     axes = fig.subplots(1, 3, width_ratios=[1, 1, 0.9])
     for k, ax in enumerate(axes[:2]):
@@ -84,8 +73,6 @@ def draw(ds):
 
 
 def animate(ds):
-    from reluflow.papers.boursier2022 import _line
-
     top = 1.2 * float(np.abs(ds.function.sel(way="descent").isel(panel=-1)).max())
     return _line.animate(ds, "descent", (-top, top), log=True)
 

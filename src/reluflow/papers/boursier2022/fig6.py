@@ -1,30 +1,19 @@
 """Figure 6 of [BPF22]: 200 neurons in 150 dimensions, projected on their plane, at four moments of training."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim
+from reluflow.papers.boursier2022 import _teacher
+from reluflow.plot import look
 
 SIZES = dict(n=75, d=150, width=200, scale=1e-20, torch_seed=4, seed=0, last=200_000)
 PANELS = [0, 40_000, 80_000, 200_000]
-SETTINGS = {
-    "quick": dict(way="flow", **SIZES, panels=PANELS),
-    "full": dict(way="descent", **SIZES, panels=PANELS),
-}
+SETTINGS = {"quick": dict(way="flow", **SIZES, panels=PANELS), "full": dict(way="descent", **SIZES, panels=PANELS)}
 SEEN = ("start", "aligned, norms 0", "one cluster grown", "both")
-STATED = {
-    "paper": (
-        "at 40000",
-        "at 80000",
-        "the plane holds most",
-    ),
-}
+STATED = {"paper": ("at 40000", "at 80000", "the plane holds most")}
 
 
 def compute(*, way, n, d, width, scale, torch_seed, seed, last, panels):
-    from reluflow.papers.boursier2022 import _teacher
-
     return _teacher.run(way, n, d, width, scale, torch_seed, seed, last, tuple(panels)).copy()
 
 
@@ -68,9 +57,6 @@ def _spread(ds, k: int, sign: float) -> float:
 
 
 def draw(ds):
-    from reluflow.papers.boursier2022 import _teacher
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.15)
     axes = fig.subplots(1, ds.sizes["panel"], subplot_kw={"projection": "polar"})
     top = 1.05 * float(ds.norm.max())
@@ -83,9 +69,6 @@ def draw(ds):
 
 def animate(ds):
     from matplotlib.animation import FuncAnimation
-
-    from reluflow.papers.boursier2022 import _teacher
-    from reluflow.plot import look
 
     fig = look.figure(6.0, 3.0)
     left = fig.add_subplot(1, 2, 1, projection="polar")

@@ -1,35 +1,21 @@
 """Figure 7 of [BPF22]: the loss of the run of Figure 6, and how much of W each principal component explains."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim
+from reluflow.papers.boursier2022 import _teacher
 from reluflow.papers.boursier2022._line import STEP
 from reluflow.papers.boursier2022.fig6 import PANELS, SIZES
+from reluflow.plot import look
 
-SETTINGS = {
-    "quick": dict(way="flow", **SIZES),
-    "full": dict(way="descent", **SIZES),
-}
+SETTINGS = {"quick": dict(way="flow", **SIZES), "full": dict(way="descent", **SIZES)}
 STATED = {
-    "paper": (
-        "saddle: slowest",
-        "two components explain",
-        "saddle near 75000",
-    ),
-    "handbook": (
-        "2L at the start, torch",
-        "2L at 70000",
-        "two components explain, torch",
-        "2L at 200000",
-    ),
+    "paper": ("saddle: slowest", "two components explain", "saddle near 75000"),
+    "handbook": ("2L at the start, torch", "2L at 70000", "two components explain, torch", "2L at 200000"),
 }
 
 
 def compute(*, way, n, d, width, scale, torch_seed, seed, last):
-    from reluflow.papers.boursier2022 import _teacher
-
     panels = tuple(k for k in PANELS if k <= last)
     return _teacher.run(way, n, d, width, scale, torch_seed, seed, last, panels).copy()
 
@@ -78,8 +64,6 @@ def slowest(ds) -> float:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.2)
     left, right = fig.subplots(1, 2)
     left.plot(ds.iteration, ds.loss, color=look.INK)

@@ -1,14 +1,14 @@
 """Section 3.2 of [BPF22]: Gaussian output weights of order lambda are balanced enough."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report
 from reluflow.init import Params, gaussian
+from reluflow.methods import Flow
 from reluflow.papers.boursier2022._constants import Constants, data_hypotheses
 from reluflow.papers.boursier2022.theorem1 import stray_exponent
 from reluflow.problem import Problem
+from reluflow.solve import solve
 
 needs = "problem"
 LARGE = 1e-2  # norms above this count as grown
@@ -25,9 +25,6 @@ def check(problem, seed: int = 5, rtol: float = 1e-10) -> Report:
     only), and lambda so small that stray neurons have a tenth of a norm,
     $\lambda^{1-\rho_{max}} \le 1/10$ with $\rho_{max}$ of the balanced start with these directions and signs.
     """
-    from reluflow.methods import Flow
-    from reluflow.solve import solve
-
     const = Constants(problem)
     claims, excess, kept = [], [], []
     for factor in (1.0, 2.0):

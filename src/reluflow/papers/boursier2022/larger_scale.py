@@ -1,9 +1,8 @@
 """Section 3.2 of [BPF22]: at larger lambda there is no saddle between, and the norm still ends near the least."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow import observe
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022._constants import hypotheses
 from reluflow.papers.boursier2022._track import track as run_of
@@ -24,8 +23,6 @@ def check(sol, slowest: float = 0.1, excess: float = 0.5) -> Report:
     "Larger": the wait at the saddle, $\ell(1/|D_-| - 1/|D_+|)$, is at most twice the time $2/|D_-|$ a fit takes; "mean
     field": $\lambda\sqrt m < 1$.
     """
-    from reluflow import observe
-
     track = run_of(sol)
     const = track.const
     gone = track.log_loss - track.log_loss[0]

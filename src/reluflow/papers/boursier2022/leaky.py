@@ -1,7 +1,5 @@
 """Section 3.2 of [BPF22]: with leaky ReLU the flow need not end at the interpolator of least norm."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

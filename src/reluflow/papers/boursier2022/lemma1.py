@@ -1,7 +1,5 @@
 """Lemma 1 of [BPF22]: a_j^2 - |w_j|^2 is conserved, and balanced neurons keep their sign."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,9 +1,8 @@
 """Lemma 10 of [BPF22]: Lemma 3 with the steps of its proof, through the moment t_u."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow import observe
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022 import _fitting, _scale
 from reluflow.papers.boursier2022._constants import hypotheses
@@ -22,8 +21,6 @@ def check(sol, epsilon=None) -> Report:
     $\rho_j' \le \max((1-\alpha)|D_+|, |D_-|) + 4mc^2\lambda^{2\varepsilon}$ off $S_{+,1}$ is measured by the vector
     field. Slack: a misalignment is good to (100 rtol)^2, a rate to 100 rtol.
     """
-    from reluflow import observe
-
     track = run_of(sol, epsilon)
     const, e, plus = track.const, track.const.epsilon, track.const.plus
     t, fired = track.t_2

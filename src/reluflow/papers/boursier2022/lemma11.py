@@ -1,7 +1,5 @@
 """Lemma 11 of [BPF22]: Lemma 4 with the steps of its proof, through the moments tau and t_u."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,15 +1,16 @@
 """Lemma 12 of [BPF22]: at t_3 the network is near a minimum-norm interpolator that lambda has no part in."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow._early import at_scale
 from reluflow.claim import Claim, Report
+from reluflow.methods import Flow
 from reluflow.papers.boursier2022 import _fitting, _scale
 from reluflow.papers.boursier2022._constants import EPS, Constants, hypotheses
 from reluflow.papers.boursier2022._landscape import loss_and_gradient
 from reluflow.papers.boursier2022._track import Track, log, small
 from reluflow.papers.boursier2022._track import track as run_of
+from reluflow.solve import solve
 
 needs = "flow"
 forms = ("corrected", "printed")
@@ -103,10 +104,6 @@ def latest(const: Constants) -> float:
 
 def _frozen(track: Track, form: str) -> Claim:
     """rho~ is the same flow at e^-20000, where residuals are y to every digit."""
-    from reluflow._early import at_scale
-    from reluflow.methods import Flow
-    from reluflow.solve import solve
-
     const = track.const
     text = f"|rho~ - rho {'-' if form == 'printed' else '+'} log lambda| on S_{{+,1}} at t_{{+1}}"
     t, e = const.t_plus, const.epsilon

@@ -1,7 +1,5 @@
 """Lemma 13 of [BPF22]: where clusters are aligned, large enough and alone, the loss is small."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma 14 of [BPF22]: a Polyak-Lojasiewicz inequality whose constant is the size of the smaller cluster."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

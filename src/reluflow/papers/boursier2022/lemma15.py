@@ -1,9 +1,8 @@
 """Lemma 15 of [BPF22]: the Polyak-Lojasiewicz inequality around theta^{t_3}, and along the rest of the run."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow import observe
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022 import _ball, _scale
 from reluflow.papers.boursier2022._constants import hypotheses
@@ -23,8 +22,6 @@ def check(sol, samples: int = 100, seed: int = 0, epsilon=None) -> Report:
     of its first value, at random balanced networks in the ball, and where a cluster is shrunk as far as the ball
     allows. Slack of the ratio on the run: 100 rtol.
     """
-    from reluflow import observe
-
     track = run_of(sol, epsilon)
     const = track.const
     t, fired = track.t_3

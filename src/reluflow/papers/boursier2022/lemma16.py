@@ -1,7 +1,5 @@
 """Lemma 16 of [BPF22]: a Groenwall inequality with memory."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

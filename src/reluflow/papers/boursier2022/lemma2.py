@@ -1,7 +1,5 @@
 """Lemma 2 of [BPF22] (first phase): at t_1 both groups are aligned while every neuron is still small."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Report

@@ -1,7 +1,5 @@
 """Lemma 3 of [BPF22] (second phase): the positive labels are fitted by S_{+,1} alone, at a time ell/|D+|."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma 4 of [BPF22] (third phase): the negative labels are fitted by S_{-,1} alone, at a time ell/|D-|."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Report

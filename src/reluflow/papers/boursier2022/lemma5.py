@@ -1,7 +1,5 @@
 """Lemma 5 of [BPF22]: near theta* the loss satisfies a Polyak-Lojasiewicz inequality with constant |D-|."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

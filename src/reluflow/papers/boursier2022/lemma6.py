@@ -1,7 +1,5 @@
 """Lemma 6 of [BPF22]: a neuron that is off on a datum stays off, and that coordinate never moves again."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

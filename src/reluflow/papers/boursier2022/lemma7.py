@@ -1,7 +1,5 @@
 """Lemma 7 of [BPF22]: by t_{+1} the neurons of S_{+,1} point along D+ and have let go of the negative labels."""
 
-from __future__ import annotations
-
 from reluflow.claim import Report
 from reluflow.papers.boursier2022 import _alignment, _scale
 from reluflow.papers.boursier2022._constants import hypotheses

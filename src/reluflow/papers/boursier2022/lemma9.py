@@ -1,7 +1,5 @@
 """Lemma 9 of [BPF22]: no neuron of S_{+,1} or S_{-,1} collapses to 0 while it aligns."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Report

@@ -1,12 +1,11 @@
 """Handbook 4.1 for [BPF22]: crossing times and amplitudes of the alignment phase, in closed form as lambda -> 0."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from reluflow import observe
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022._constants import Constants, hypotheses
 from reluflow.papers.boursier2022._track import track as run_of
@@ -94,8 +93,6 @@ class Crossings(NamedTuple):
 
 def turned_off(sol) -> Crossings:
     """Every change of a pattern by which a datum is lost, from the weights."""
-    from reluflow import observe
-
     found = [
         (b.start, j, i)
         for j, row in enumerate(observe.patterns(sol))

@@ -1,7 +1,5 @@
 """Handbook 4.2 and 4.3 for [BPF22]: each class is fitted along a logistic curve, at a time known to O(1)."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Section 3.2 of [BPF22] and handbook 4.6: narrow networks without Assumption 3, one saddle per group."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow._saddles import crossing

@@ -1,7 +1,5 @@
 """Handbook 4.4 and 4.5 for [BPF22]: the limit network, and the stray neurons that separate a run from it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

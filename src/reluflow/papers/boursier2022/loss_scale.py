@@ -1,10 +1,9 @@
 """Figures 2 and 3 of [BPF22]: the iterations shown are those of descent on 2L, twice as fast as on the printed L."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report
+from reluflow.data.toys import two_points
 from reluflow.papers.boursier2022._constants import Constants, hypotheses
 
 needs = "problem"
@@ -40,8 +39,6 @@ def check(problem, form="corrected", step: float = 1e-3, first: float = 5000.0, 
 
 def _as_figure_2(const: Constants) -> list[Claim]:
     """The data are the two points, lambda is 1e-6/sqrt(60) and the width 60: iteration counts are those of no other."""
-    from reluflow.data.toys import two_points
-
     points = two_points()
     same = const.data.x.shape == points.x.shape
     gap = max(np.max(np.abs(const.data.x - points.x)), np.max(np.abs(const.data.y - points.y))) if same else np.inf

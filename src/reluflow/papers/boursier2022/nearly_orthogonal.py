@@ -1,14 +1,15 @@
 """Section 3.2 of [BPF22]: inputs with cosines of order lambda behave as orthogonal ones, larger cosines do not."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow._early import at_scale
 from reluflow.claim import Claim, Report
 from reluflow.data.core import Data
+from reluflow.methods import Flow
 from reluflow.papers.boursier2022._constants import Constants, hypotheses
 from reluflow.papers.boursier2022.theorem1 import slope
 from reluflow.problem import Problem
+from reluflow.solve import solve
 
 needs = "problem"
 
@@ -103,10 +104,6 @@ def tilted(data: Data, delta: float, seed: int = 0) -> Data:
 
 def _end(problem: Problem, data: Data, ell: float, rtol: float) -> tuple[np.ndarray, int]:
     """The final weights, flat, and how often a datum was switched on or slid on."""
-    from reluflow._early import at_scale
-    from reluflow.methods import Flow
-    from reluflow.solve import solve
-
     run = at_scale(Problem(data, problem.init, reduction=problem.reduction), -ell)
     sol = solve(run, Flow(rtol=rtol), throw=False)
     final = sol.final

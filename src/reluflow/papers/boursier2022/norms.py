@@ -1,7 +1,5 @@
 """Section 2.1 of [BPF22], "normalised only for convenience": orthogonal inputs of any norms."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

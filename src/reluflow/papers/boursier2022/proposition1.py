@@ -1,7 +1,5 @@
 """Proposition 1 of [BPF22]: the least norm of an interpolator, and who attains it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

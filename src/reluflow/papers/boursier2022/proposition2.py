@@ -1,11 +1,10 @@
 """Proposition 2 of [BPF22]: the flow exists for ever only with relu'(0) = 0."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
 
+from reluflow import observe
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022._constants import hypotheses
 from reluflow.papers.boursier2022._track import track as run_of
@@ -24,8 +23,6 @@ def check(sol, form="corrected") -> Report:
     ever leaves. The "only if" needs that some coordinate does reach 0 (E10); printed it is claimed of every start.
     Slack: a coordinate is good to 100 rtol.
     """
-    from reluflow import observe
-
     track = run_of(sol)
     const, events = track.const, turned_off(sol)
     nu = np.sqrt(const.nu2)

@@ -1,9 +1,8 @@
 """Section 4 of [BPF22]: the exponential rate |D-| is a lower bound; the true rates are 4|D-|, then 2|D-|."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow import observe
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022._constants import hypotheses
 from reluflow.papers.boursier2022._track import track as run_of
@@ -24,8 +23,6 @@ def check(sol, form="corrected") -> Report:
     that can be computed: there the two sets have at least half the size they end with and are active on their classes,
     which is what Lemma 14 needs.
     """
-    from reluflow import observe
-
     track = run_of(sol)
     const = track.const
     logs = track.witness(sol.t).log_loss

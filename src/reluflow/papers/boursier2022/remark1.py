@@ -1,9 +1,8 @@
 """Remark 1 of [BPF22]: the convergence criterion borrowed from Chatterjee, for ReLU and balanced weights."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow import observe
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022._constants import hypotheses
 from reluflow.papers.boursier2022._track import track as run_of
@@ -21,8 +20,6 @@ def check(sol, form="corrected", start: float | None = None) -> Report:
     ratio met from there until the loss is below (1e3 tol)^2, and so far the distance is measured. The factor is
     sharp: near a minimum $|\theta - \theta^\infty| \to 2\sqrt{L/\kappa}$. Slack: 100 rtol of the distance over it.
     """
-    from reluflow import observe
-
     track = run_of(sol)
     logs = track.log_loss
     if start is None:
@@ -43,16 +40,7 @@ def check(sol, form="corrected", start: float | None = None) -> Report:
         factor = 1.0 if form == "printed" else 2.0
         bound = factor * float(np.exp(0.5 * losses[0])) / np.sqrt(kappa)
         k = int(np.argmax(moved))
-        claims = [
-            Claim(
-                text,
-                moved[k] / bound,
-                "<=",
-                1.0,
-                slack=track.tol / bound,
-                at=after.t[k],
-            )
-        ]
+        claims = [Claim(text, moved[k] / bound, "<=", 1.0, slack=track.tol / bound, at=after.t[k])]
         constants = {"t_0": start, "L(t_0)": float(np.exp(losses[0])), "kappa": kappa, "distance": float(moved[k])}
     return Report(
         name="boursier2022.remark1",

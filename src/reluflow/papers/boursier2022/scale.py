@@ -1,9 +1,8 @@
 """Section 3.2 of [BPF22]: how small lambda must be, with the width and the number of labels."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow import Flow, solve
 from reluflow.claim import Claim, Report
 from reluflow.data.core import Data
 from reluflow.init import Params, balanced
@@ -67,8 +66,6 @@ def _spread(problem, const: Constants, draws: int, seed: int, epsilon) -> float:
 
 def _copies(problem) -> Claim:
     """Outputs of the problem and of four copies of its neurons at half the scale, over the largest label."""
-    from reluflow import Flow, solve
-
     init = problem.init
     log_w, log_a = (np.tile(v, 4) - np.log(2.0) for v in init.log_scales)
     many = Params(np.tile(init.w, (4, 1)), np.tile(init.a, 4), log_scale=log_w, log_scale_a=log_a)
@@ -88,8 +85,6 @@ def _copies(problem) -> Claim:
 
 def _labels(n: int) -> Claim:
     """The slope of log|theta - theta*| in log lambda with n equal positive labels and one stray neuron."""
-    from reluflow import Flow, solve
-
     data = Data(np.eye(n + 1), np.r_[np.ones(n), -0.5])
     on = np.ones(n)
     stray = np.r_[np.ones(n - 1), -1.0]

@@ -1,10 +1,9 @@
 """Section 5 of [BPF22]: on two points the final function has zero loss, two kinks, and less norm than the line."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report
+from reluflow.observe.kinks import merged
 from reluflow.papers.boursier2022._constants import hypotheses
 from reluflow.papers.boursier2022._track import track as run_of
 
@@ -19,8 +18,6 @@ def check(sol) -> Report:
     Limits in time and lambda. Neurons below 1e-6 of the largest do not count as kinks, so lambda must be smaller.
     Slack of a position: 100 rtol and the angle lambda/|w_j| that a neuron keeps (4.1), over the slope.
     """
-    from reluflow.observe.kinks import merged
-
     track = run_of(sol)
     const, data = track.const, sol.problem.data
     bias = float(np.max(np.abs(data.x[:, -1] - 1.0)))

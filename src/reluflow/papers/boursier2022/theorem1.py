@@ -1,14 +1,15 @@
 """Theorem 1 of [BPF22]: zero loss, and in the limit of vanishing lambda the interpolator of least norm."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 
+from reluflow import observe
+from reluflow._early import at_scale
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022._constants import Constants, hypotheses
 from reluflow.papers.boursier2022._track import track as run_of
+from reluflow.solve import solve
 
 needs = "flow"
 
@@ -26,10 +27,6 @@ def check(sol, deeper: tuple[float, ...] | None = None) -> Report:
     can be computed: in its place $\lambda^{1-\rho_{max}} \le 1/2$ is asked, so that the distance at $\lambda^3$ is a
     quarter of that here.
     """
-    from reluflow import observe
-    from reluflow._early import at_scale
-    from reluflow.solve import solve
-
     track = run_of(sol)
     const = track.const
     loss0 = float(np.exp(track.log_loss[0]))

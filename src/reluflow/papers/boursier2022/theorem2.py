@@ -1,7 +1,5 @@
 """Theorem 2 of [BPF22]: after t_3 the flow stays near theta* and converges exponentially."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

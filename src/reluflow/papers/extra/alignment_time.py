@@ -12,11 +12,13 @@ and 0 for the rest. The theorem's t1 = 16 log n/(m sqrt(mu) Xmin), m = min(zeta_
 sharper dwell time t1' = m atanh(sqrt(1-m)) t1 it is log(1/mu)/sqrt(mu).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.papers.min2024._constants import constants
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(powers=[-9, 0], each=4, width=60, seed=0, log_scale=-1000.0, rtol=1e-10),
@@ -28,9 +30,6 @@ OWN, DEAD, NONE = 1, 3, 0
 def compute(*, powers, each, width, seed, log_scale, rtol):
     import xarray as xr
 
-    import reluflow as rf
-    from reluflow.papers._figures import solve
-    from reluflow.papers.min2024._constants import constants
     from reluflow.papers.min2024._run import as_run
 
     low, high = powers
@@ -112,8 +111,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.9)
     left, right = fig.subplots(1, 2)
     mu, plus, count = ds.mu.values, ds.sign.values > 0, ds.sees.values
@@ -169,8 +166,6 @@ def draw(ds):
 
 
 def _box() -> dict:
-    from reluflow.plot import look
-
     return {"facecolor": look.PAPER, "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
 
 

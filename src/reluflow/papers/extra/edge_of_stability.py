@@ -4,11 +4,12 @@ Sharpness is the largest eigenvalue of the Hessian (`rf.observe.sharpness`). Alo
 Descent follows until the sharpness reaches 2 / eta, where it would be unstable, and then stays around it while the loss
 falls by ups and downs; if the flow's final sharpness is below 2 / eta, descent ends like the flow."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(width=60, log_scale=-1.0, steps=[0.2, 0.4, 0.8, 1.2], t1=5000.0, moments=120, rtol=1e-8),
@@ -19,9 +20,6 @@ SHARE = 0.05  # of 2 / step that the median may be off (regularised.md)
 
 def compute(*, width, log_scale, steps, t1, moments, rtol):
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow.papers._figures import solve
 
     start = rf.init.balanced(width, 2, log_scale - np.log(width) / 2, seed=0)
     problem = rf.Problem(rf.data.five_points(), start)
@@ -72,8 +70,6 @@ def _medians(ds):
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.5)
     one, two = fig.subplots(1, 2, width_ratios=[1.35, 1])
     colours = (look.FAINT, look.PURPLE, look.MINUS, look.GREEN)

@@ -13,11 +13,12 @@ The drive turns at a time of order log(1/scale). Hence at small scales every suc
 the saddle that only they could leave is for ever. Its loss: datum 0 fitted, datum 1 left, a line through the others.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(powers=[2, 3, 4, 5, 6, 8, 10, 12, 16, 20], seeds=2, width=60, step=2e-3, halvings=2, rtol=1e-9),
@@ -32,9 +33,6 @@ SMALL, FROZEN = 6, 10  # from 1e-6 on the flips come first; from 1e-10 on they k
 
 def compute(*, powers, seeds, width, step, halvings, rtol):
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow.papers._figures import solve
 
     data, level = rf.data.five_points(), saddle()
     logs = {p: float(np.log(10.0**-p / np.sqrt(width))) for p in powers}
@@ -100,9 +98,6 @@ def compute(*, powers, seeds, width, step, halvings, rtol):
 def tried(ds, problem) -> dict:
     """Descent at 10^-TRIED with twice and with half the step that `needed` says: negative neurons that keep their sign
     past their release, of those that changed it at `step`."""
-    import reluflow as rf
-    from reluflow.papers._figures import solve
-
     row = int(np.flatnonzero(ds.power.values == TRIED)[0])
     steps = needed(ds)[row] * np.array([2.0, 0.5])
     kept = []
@@ -114,8 +109,6 @@ def tried(ds, problem) -> dict:
 
 def saddle() -> float:
     """L where datum 0 is fitted, datum 1 gives 0, and the others a line by least squares: 1209/38000."""
-    import reluflow as rf
-
     data = rf.data.five_points()
     x, y = data.x[2:], data.y[2:]
     rest = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
@@ -148,9 +141,6 @@ def let_go(flow, who, slid) -> np.ndarray:
 def followed(problem, step: float, halvings: int, rtol: float) -> tuple[dict, np.ndarray, np.ndarray]:
     """Neurons that change sign, in the flow and in descents with halved steps: when, how fast they shrink in the flow,
     and log|a_j| over time; which they are, and since when they slide."""
-    import reluflow as rf
-    from reluflow.papers._figures import solve
-
     steps = step * 0.5 ** np.arange(halvings + 1)
     moments = np.linspace(0.0, 220.0, 441)
     flow = solve(problem, rf.Flow(rtol=rtol), t1=float(moments[-1]))
@@ -283,8 +273,6 @@ def _exponent(ds) -> float:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 4.7)
     (first, second), (third, fourth) = fig.subplots(2, 2)
     level, power = float(ds.saddle), ds.power.values

@@ -5,11 +5,12 @@ thousandfold, on the time scale 1/decay: in tau = decay t runs with smaller and 
 `rf.DecayLimit`, theta' = J' nu - theta with K nu = 2 y, whose cost does not depend on decay. It ends near the least
 norm that fits."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(width=30, scale=0.9, seed=0, decays=[1e-2, 1e-3], tau=5.0, places=60, rtol=1e-7),
@@ -21,9 +22,6 @@ START, LEAST = 168.37, 4.39926
 
 def compute(*, width, scale, seed, decays, tau, places, rtol):
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow.papers._figures import solve
 
     drawn = rf.data.teacher(n=16, d=4, width=2, seed=1)
     unit = float(np.std(drawn.y))
@@ -103,8 +101,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.5)
     one, two, three = fig.subplots(1, 3)
     decay = float(ds.decay[-1])

@@ -5,11 +5,14 @@ yet fitted, neuron j grows at rate |D_{P_j n R}|; the first to arrive fits the g
 makes the two classes the only groups; it holds for wide networks alone.
 """
 
-from __future__ import annotations
+from math import comb
 
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
 LABELS = [1.3, 0.8, -0.6, -0.9, 1.1]
 SETTINGS = {
@@ -33,8 +36,6 @@ SHOWN = 6
 def compute(*, labels, width, seeds, decades, log_scale, widths, draws):
     import xarray as xr
 
-    import reluflow as rf
-
     data = rf.data.orthonormal(len(labels), labels=labels)
     scales = [-decades * float(np.log(10.0)), float(log_scale)]
     runs = [_draw(data, width, seed, scales) for seed in range(seeds)]
@@ -49,9 +50,6 @@ def compute(*, labels, width, seeds, decades, log_scale, widths, draws):
 def _draw(data, width, seed, scales):
     """One start at two scales: what 4.6 predicts, and what the flow does."""
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow.papers._figures import solve
 
     start = rf.init.balanced(width, data.d, seed=seed)
     clock, rate = course(data.y, starts(data, start))
@@ -122,10 +120,6 @@ def _halves(sol, y) -> np.ndarray:
 def _shares(data, m: int, draws: int) -> dict[str, float]:
     """Over many starts of width m: how often Assumption 3 holds, every label is covered, and how many saddles there
     are; and the first two by formula."""
-    from math import comb
-
-    import reluflow as rf
-
     wide = covered = saddles = 0
     plus = data.y > 0
     for seed in range(draws):
@@ -194,8 +188,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 3.3)
     left, right = fig.subfigures(1, 2, width_ratios=[2.6, 1])
     shown = min(SHOWN, ds.sizes["draw"])
@@ -232,8 +224,6 @@ def draw(ds):
 
 def _staircase(ax, one, y) -> None:
     """The loss of one draw at the first scale over the predicted steps, with the labels fitted at each."""
-    from reluflow.plot import look
-
     clock = one.clock.values
     times, last = np.unique(clock[np.isfinite(clock)]), 10.9
     levels = [float(np.sum(y[clock > T] ** 2)) / (2 * len(y)) for T in (0.0, *times)]

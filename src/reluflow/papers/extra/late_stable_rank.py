@@ -9,11 +9,16 @@ kappa > 0    own-class pairs that start off are pushed on by their neighbours, z
              S_{ik} rho_{r,k}(s): once log s ~ 1/kappa. To first order in kappa rho is that of kappa = 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.papers.kou2023._measure import excess_rank
+from reluflow.papers.kou2023._path import coefficients, path
+from reluflow.papers.kou2023._setting import setting
+from reluflow.papers.kou2023.lemma_f3 import limit_rank, limits
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(kappas=[0.0, 0.001, 0.003, 0.01, 0.03], n=10, m=20, beta=0.05, decades=100, rtol=1e-10),
@@ -25,13 +30,7 @@ CLASSES = {"+": 1, "-": -1}
 def compute(*, kappas, n, m, beta, decades, rtol):
     import xarray as xr
 
-    import reluflow as rf
-    from reluflow.papers._figures import solve
-    from reluflow.papers.kou2023._measure import excess_rank
-    from reluflow.papers.kou2023._path import coefficients, path
-    from reluflow.papers.kou2023._setting import setting
     from reluflow.papers.kou2023._standard import started
-    from reluflow.papers.kou2023.lemma_f3 import limit_rank, limits
 
     labels = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
 
@@ -167,8 +166,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.9)
     left, middle, right = fig.subplots(1, 3, width_ratios=[1.5, 1, 1])
     ten = np.log(10.0)

@@ -8,11 +8,12 @@ and any network that fits has
 every term at least 0: a minimum needs all its neurons where s_j eta = 1. The limit of the flow has one that is not.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(y3=-0.3, width=60, seeds=3, log_scales=[-11.257, -46.0, -1000.0, -1e4, -1e5], rtol=1e-9),
@@ -23,9 +24,6 @@ SPAN = (-2.2, 5.2)
 
 def compute(*, y3, width, seeds, log_scales, rtol):
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow.papers._figures import solve
 
     data = rf.data.five_points(y3=y3)
     least = rf.bias.min_norm(data)
@@ -130,8 +128,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.7)
     one, two, three = fig.subfigures(1, 3, width_ratios=[1.1, 1.15, 1])
     _functions(one.subplots(), ds)
@@ -153,8 +149,6 @@ def draw(ds):
 
 
 def _functions(ax, ds) -> None:
-    from reluflow.plot import look
-
     ax.plot(ds.x, ds.function.sel(way="least"), color=look.THEORY, lw=3, alpha=0.6)
     ax.plot(ds.x, ds.function.sel(way="limit"), color=look.INK, lw=1.1)
     ax.plot(ds.point_x, ds.point_y, "o", color=look.DATA, mec="white", mew=0.6, ms=5, zorder=5)
@@ -173,8 +167,6 @@ def _functions(ax, ds) -> None:
 
 
 def _certificate(ax, ds) -> None:
-    from reluflow.plot import look
-
     ax.plot(ds.angle, ds.certificate, color=look.THEORY, lw=1.2)
     for level in (-1, 1):
         ax.axhline(level, color=look.FAINT, lw=0.7, ls=":")

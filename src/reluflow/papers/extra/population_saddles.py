@@ -13,13 +13,14 @@ all from closed forms, and all read off the runs. Between T1 and T3 the directio
 rounding can tell: by e^-639 at the scale e^-1000.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.plot import look
+from reluflow.population import closed_form as cf
 
 B = (1.0, 0.6, -0.8)
 SETTINGS = {
@@ -32,8 +33,6 @@ POINTS = 500
 
 def compute(*, log_scales, width, dim, seed, rtol):
     import xarray as xr
-
-    import reluflow as rf
 
     share = np.linspace(0.0, END, POINTS)
     rows: dict[str, list] = {key: [] for key in ("loss", "gap", "times", "steps", "levels")}
@@ -84,9 +83,6 @@ def crossings(sol, levels: list[float]) -> list[float]:
 
 def saddles(teacher) -> tuple[list[float], list[float]]:
     """(T1, T2, T3) in units of l, and the losses of the three saddles, from the closed forms alone."""
-    import reluflow as rf
-    from reluflow.population import closed_form as cf
-
     v, b = teacher.arrays()
     none = (np.zeros((0, v.shape[1])), np.zeros(0))
     # The student so far: nothing; the best positive neuron; with it the best negative one.
@@ -107,8 +103,6 @@ def saddles(teacher) -> tuple[list[float], list[float]]:
 
 def _best(v, b, student, sign: float, start=None):
     """The direction to which small neurons of this sign align, and the rate at which they grow there."""
-    from reluflow.population import closed_form as cf
-
     u = sign * np.asarray(b) @ v if start is None else start
     u = u / np.linalg.norm(u)
     for _ in range(20_000):
@@ -123,8 +117,6 @@ def _best(v, b, student, sign: float, start=None):
 
 def _settled(teacher, directions, signs, before=None):
     """The stationary point of a network with neurons started in these directions, balanced."""
-    import reluflow as rf
-
     w = np.array([u / np.linalg.norm(u) for u in directions])
     size = 0.3 * np.ones(len(w))
     if before is not None:
@@ -136,8 +128,6 @@ def _settled(teacher, directions, signs, before=None):
 
 def _curvature(w, v, b, student) -> float:
     """The largest eigenvalue of dD/du across u = w/|w|."""
-    from reluflow.population import closed_form as cf
-
     u = w / np.linalg.norm(w)
     total = sum(b[k] * cf.turning(u, v[k]) for k in range(len(b)))
     total = total - sum(a * cf.turning(u, row) for row, a in zip(*student))
@@ -178,8 +168,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.7)
     left, middle, right = fig.subplots(1, 3, width_ratios=[1.35, 1, 1])
     colours = (look.FAINT, look.THEORY, look.PURPLE, look.MINUS, look.INK, look.PLUS)

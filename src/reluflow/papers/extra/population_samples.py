@@ -6,11 +6,11 @@ same start: error(n, t) = |theta_n(t) - theta(t)|/|theta(t)|, averaged over draw
 theorem for the gradient gives n^{-1/2} at every fixed time.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(sizes=[100, 316, 1000, 3162], seeds=8, times=[2.0, 5.0, 10.0], log_scale=-2.0),
@@ -22,7 +22,6 @@ POINTS = 200
 def compute(*, sizes, seeds, times, log_scale):
     import xarray as xr
 
-    import reluflow as rf
     from reluflow.population.samples import sample_run
 
     teacher = rf.Params(np.eye(3)[:2], np.array([1.0, 0.6]))
@@ -83,8 +82,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.6)
     left, right = fig.subplots(1, 2)
     colours = (look.THEORY, look.PURPLE, look.MINUS)

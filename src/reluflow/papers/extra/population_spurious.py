@@ -5,11 +5,11 @@ N(0, I/k). For m = k there is a symmetric stationary point with positive loss, a
 k = 6 on [Safran and Shamir 2018; Arjevani and Field]: `rf.population.spurious(k)`. Every flow is followed to rest.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(teachers=[5, 6, 7, 8, 10], seeds=16, fixed=8, extra=[0, 1, 2], t1=6000.0),
@@ -20,8 +20,6 @@ FIT = 1e-5  # of the first loss: below it a run has found the teachers (with m >
 
 def compute(*, teachers, seeds, fixed, extra, t1):
     import xarray as xr
-
-    import reluflow as rf
 
     points = {k: rf.population.spurious(k) for k in {max(k, 5) for k in [*teachers, fixed]}}
     equal = [[end(k, k, seed, t1) for seed in range(seeds)] for k in teachers]
@@ -45,8 +43,6 @@ def compute(*, teachers, seeds, fixed, extra, t1):
 
 
 def problem(k: int, m: int, seed: int):
-    import reluflow as rf
-
     rng = np.random.default_rng([seed, m, k, 3])
     init = rf.Params(rng.normal(size=(m, k)) / np.sqrt(k), np.ones(m))
     return rf.population.Problem(rf.Params(np.eye(k), np.ones(k)), init, train="first")
@@ -54,8 +50,6 @@ def problem(k: int, m: int, seed: int):
 
 def end(k: int, m: int, seed: int, t1: float) -> float:
     """The loss at which the flow comes to rest, or at t1."""
-    import reluflow as rf
-
     start = problem(k, m, seed)
     sol = rf.population.solve(start, rf.Flow(1e-7), t1=200.0)
     while sol.t[-1] < t1 and sol.loss[-1] > FIT * start.loss():
@@ -76,8 +70,6 @@ def _at_rest(start, params) -> bool:
 
 def history(k: int, seed: int, t1: float):
     """(times, loss) of one run, for the picture."""
-    import reluflow as rf
-
     t = np.geomspace(0.1, 400.0, 200)
     return t, rf.population.solve(problem(k, k, seed), rf.Flow(1e-7), t1=400.0).loss_at(t)
 
@@ -122,8 +114,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.6)
     left, middle, right = fig.subplots(1, 3)
     fixed, seeds = int(ds.fixed), ds.sizes["seed"]

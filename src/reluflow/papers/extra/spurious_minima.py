@@ -5,19 +5,17 @@ certificate. A stationary point is optimal if and only if r = max_{|w| = 1} |sum
 -dL/df. Runs on a grid of scales and decays end at both kinds; r > 1 comes with the neuron that would lower the
 objective."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(width=60, scales=[0.0, -1.0, -2.0, -5.0], decays=[1e-3, 1e-2, 3e-2, 1e-1], rtol=1e-8),
     "full": dict(
-        width=60,
-        scales=np.linspace(1.0, -8.0, 28).tolist(),
-        decays=np.geomspace(5e-4, 1.0, 28).tolist(),
-        rtol=1e-8,
+        width=60, scales=np.linspace(1.0, -8.0, 28).tolist(), decays=np.geomspace(5e-4, 1.0, 28).tolist(), rtol=1e-8
     ),
 }
 # Of regularised.md: optimum, and objective over optimum at log scale -5, by data and decay.
@@ -32,9 +30,6 @@ SPAN = (-2.2, 2.2)
 
 def compute(*, width, scales, decays, rtol):
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow.papers._figures import solve
 
     data = {
         "three": rf.Data(np.array([[-0.75, 1.0], [-0.5, 1.0], [0.125, 1.0]]), np.array([1.1, 0.1, 0.8])),
@@ -124,8 +119,6 @@ def _least(values) -> float:
 
 def draw(ds):
     from matplotlib.colors import LogNorm
-
-    from reluflow.plot import look
 
     fig = look.figure(look.PAGE, 2.5)
     axes = fig.subplots(1, 3, width_ratios=[1, 1.18, 1])

@@ -8,11 +8,14 @@ W_j = 1 v^T + E with 1^T E = 0, E at rest and v/log t -> u_j (handbook, exact li
 t is the paper's, eta times iterations.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim
+from reluflow.papers.kou2023._constants import final_limit
+from reluflow.papers.kou2023._measure import excess_rank
+from reluflow.papers.kou2023._path import path
+from reluflow.papers.kou2023._setting import setting
+from reluflow.plot import look
 
 RUNS = [[0.0, 0.5], [0.02, 0.5], [0.0, 0.1]]  # kappa, slope
 SETTINGS = {
@@ -26,7 +29,6 @@ def compute(*, runs, n, m, beta, seed, decades, iterations, rtol):
     import xarray as xr
 
     from reluflow.papers.kou2023 import _standard
-    from reluflow.papers.kou2023._setting import setting
 
     of = [_standard.problem(kappa, slope, n=n, m=m, beta=beta * slope / 0.5, seed=seed) for kappa, slope in runs]
     last = decades * float(np.log(10.0))
@@ -41,10 +43,6 @@ def compute(*, runs, n, m, beta, seed, decades, iterations, rtol):
 def _measured(sol):
     """The excess SR - 1 of both classes over time, what bounds it and what it tends to."""
     import xarray as xr
-
-    from reluflow.papers.kou2023._constants import final_limit
-    from reluflow.papers.kou2023._measure import excess_rank
-    from reluflow.papers.kou2023._path import path
 
     run = path(sol, 0)
     at = run.at
@@ -151,8 +149,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.5)
     one, two, three = fig.subplots(1, 3, width_ratios=[1.15, 1, 1])
     colours = (look.INK, look.MINUS, look.PLUS)

@@ -6,11 +6,12 @@ batches, at that step and smaller ones, beside the exact gradient flow, whose cr
 differs from the flow by a multiple of its step, and the stable rank |W|_F^2/|W|_2^2 falls alike in both.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
 REQUIRES = ("mnist",)
 STEPS = [0.1, 0.05, 0.025, 0.0125]
@@ -24,9 +25,7 @@ SHOWN = 0  # the step drawn beside the flow: the paper's
 def compute(*, images, width, std, seed, t1, steps, rtol, points):
     import xarray as xr
 
-    import reluflow as rf
     from reluflow.many import p2_problem
-    from reluflow.papers._figures import solve
 
     problem = p2_problem(rf.data.mnist(digits="all", size=images, seed=seed), width, std, seed)
     t = np.linspace(0.0, t1, points)
@@ -82,8 +81,6 @@ def _lowest(ds) -> float:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.5)
     left, middle, right = fig.subplots(1, 3)
     t, step = ds.t.values, float(ds.step[SHOWN])

@@ -5,13 +5,17 @@ coordinates starts there. The flow keeps unit directions and log norms, so that 
 balanced start, the constants of `min2024._constants`.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
 
+import reluflow as rf
+from reluflow import observe
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.papers.kou2023._measure import to_limit
+from reluflow.papers.min2024._standard import own_scale
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(n=7, d=6, mu=0.39, data_seed=1, width=20, seed=0, decades=100, rtol=1e-10),
@@ -25,12 +29,8 @@ SLOWER = 24.0
 def compute(*, n, d, mu, data_seed, width, seed, decades, rtol):
     import xarray as xr
 
-    import reluflow as rf
-    from reluflow import observe
-    from reluflow.papers._figures import solve
     from reluflow.papers.min2024 import _late
     from reluflow.papers.min2024._run import as_run
-    from reluflow.papers.min2024._standard import own_scale
 
     points = rf.data.orthogonally_separable(n, d, mu, seed=data_seed)
     init = rf.init.balanced(width, d, log_scale=own_scale(points, width, seed), seed=seed)
@@ -194,8 +194,6 @@ def to_end(log_t, values) -> tuple[float, float]:
 
     Why this power: what of w_j is orthogonal to the data at the margin stops moving, while |w_j| grows as sqrt(log t).
     """
-    from reluflow.papers.kou2023._measure import to_limit
-
     at = [int(np.argmin(np.abs(log_t - log_t[-1] / k))) for k in (4, 2, 1)]
     best, slack = to_limit(log_t[at] ** -0.5, values[at])
     return float(best), float(slack)
@@ -211,8 +209,6 @@ def _bent(x):
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 5.6)
     rows = fig.subplots(4, 1, sharex=True, height_ratios=[1, 1, 1.5, 1])
     ten = np.log(10.0)

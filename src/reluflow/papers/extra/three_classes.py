@@ -11,11 +11,13 @@ so that against t / log(1/s) the loss falls by stairs 1/2, 3/14, 1/14, 0 at n/sq
 ends at the least norm of all that fit, |theta|^2 = 2 sum_c sqrt(n_c).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.plot import look
+from reluflow.plot.palette import class_colours
 
 CLASSES = (0, 0, 0, 0, 1, 1, 2)
 STATED = {"handbook": ("half-time", "loss of plateau", "|theta|^2")}
@@ -27,9 +29,6 @@ SETTINGS = {
 
 def compute(*, log_scales, seed, rtol, points, early):
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow.papers._figures import solve
 
     n, sizes = len(CLASSES), np.bincount(CLASSES)
     plain = rf.Data(np.eye(n), np.array(CLASSES)).one_hot()
@@ -132,9 +131,6 @@ def _stair(ds, k: int) -> float:
 
 
 def draw(ds):
-    from reluflow.plot import look
-    from reluflow.plot.palette import class_colours
-
     fig = look.figure(look.PAGE, 4.0)
     top, bottom = fig.subplots(2, 1, sharex=True)
     root = np.sqrt(ds.n_c.values)

@@ -7,8 +7,6 @@ interrupted computation goes on where it stopped; without a folder, finished bat
 Needs numpy, scipy, numba and jax alone.
 """
 
-from __future__ import annotations
-
 import os
 import time
 import uuid
@@ -16,6 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from reluflow.data.digits import mnist
 
 BATCH, STEP = 64, 0.1
 KEPT = ("loss", "train_error", "test_error", "stable_rank")
@@ -55,7 +55,6 @@ def runs(kinds, stds, seeds: int, folder: str = "", device=None, tell=None) -> l
 
 def compute(kind: Kind, stds, seeds: int, device=None, tell=None) -> dict[str, Any]:
     """One batch, as it is kept."""
-    from reluflow.data.digits import mnist
     from reluflow.many import mnist_protocol
     from reluflow.many._runner import pick
 

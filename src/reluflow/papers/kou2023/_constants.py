@@ -3,8 +3,6 @@ r"""Constants the paper only says exist, measured on a path, and those it could 
 pattern kernel   K_ik = y_i y_k G_ik (1/m^2) sum_{j,r} s'_{jri} s'_{jrk},      alpha = K^-1 1
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 

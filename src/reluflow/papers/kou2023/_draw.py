@@ -1,8 +1,8 @@
 """What the five figures draw alike: means over runs with bands of three standard deviations, and logarithmic ranks."""
 
-from __future__ import annotations
-
 import numpy as np
+
+from reluflow.plot import look
 
 
 def band(ax, x, values, colour, least: float = -np.inf, share: float | None = None, **line) -> None:
@@ -41,16 +41,12 @@ def ramp(count: int) -> list[str]:
     """Colours from small (gold) to large (ink), ever darker: told apart by every common kind of vision."""
     from matplotlib.colors import LinearSegmentedColormap, to_hex
 
-    from reluflow.plot import look
-
     whole = LinearSegmentedColormap.from_list("small to large", [look.THEORY, look.PLUS, look.PURPLE, look.INK])
     return [to_hex(c) for c in whole(np.linspace(0.0, 1.0, count))]
 
 
 def key(part, head: str, names, colours, tail: str = "") -> None:
     """One line that names the colours, in a strip of its own, and says `tail` at its end."""
-    from reluflow.plot import look
-
     ax = part.subplots()
     look.blank(ax)
     ax.set(xlim=(0, 1), ylim=(0, 1))

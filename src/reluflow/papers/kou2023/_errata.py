@@ -1,8 +1,6 @@
 """Where the paper's text and the truth differ. Rates and intervals that are only loose (E4, E5, E6) hold as
 printed; the tests show by how much."""
 
-from __future__ import annotations
-
 from reluflow.papers._erratum import Erratum, sorted_out
 
 _ALL: tuple[Erratum, ...] = (
@@ -100,8 +98,4 @@ _ALL: tuple[Erratum, ...] = (
     ),
 )
 
-ERRATA = sorted_out(
-    _ALL,
-    false="E7 E8",
-    caution="E2 E3 E4 E10 E11",
-)
+ERRATA = sorted_out(_ALL, false="E7 E8", caution="E2 E3 E4 E10 E11")

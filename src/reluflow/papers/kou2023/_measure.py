@@ -1,7 +1,5 @@
 """Worst cases along a path, stable ranks, and limits read from a finite run."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim

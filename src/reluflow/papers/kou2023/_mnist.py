@@ -9,11 +9,14 @@ So everything is done by two protocols and two readings:
 Batches of 64, step 0.1. Runs come from `_batches`: read from a folder where they are there, else computed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim
+from reluflow.papers._figures import _watch
+from reluflow.papers.kou2023 import _batches
+from reluflow.papers.kou2023._draw import log_axis
+from reluflow.papers.kou2023._start import gaussian_rank
+from reluflow.plot import look
 
 PROTOCOLS, READINGS = ("P1", "P2"), ("std", "variance")
 DIM, EPOCHS, RUNS = 784, 10, 5
@@ -21,12 +24,7 @@ IMAGES = 60_000
 FULL = dict(seeds=RUNS, epochs=EPOCHS, images=0, tests=0, batches="benchmarks/kou2023_full", device=None)
 QUICK = dict(seeds=3, epochs=5, images=6000, tests=2000, batches="", device=None)
 STATED_SCALE = {
-    "paper": (
-        "P1: smallest scale",
-        "P2: smallest scale",
-        "P1, variance: SR at the end",
-        "P2, variance: SR at the end",
-    ),
+    "paper": ("P1: smallest scale", "P2: smallest scale", "P1, variance: SR at the end", "P2, variance: SR at the end")
 }
 STATED_WIDTH = {"paper": ("P2, std", "P2, variance")}
 
@@ -53,9 +51,6 @@ AXES = ("protocol", "reading", "line", "run", "epoch")
 def run(*, slope, widths, scales, seeds, epochs, images, tests, batches, device):
     """Lines are the scales, or the widths where there are several of them."""
     import xarray as xr
-
-    from reluflow.papers._figures import _watch
-    from reluflow.papers.kou2023 import _batches
 
     std = {"std": lambda v: float(v), "variance": lambda v: float(np.sqrt(v))}
     kinds = [_batches.Kind(p, float(slope), int(m), epochs, images, tests) for p in PROTOCOLS for m in widths]
@@ -107,8 +102,6 @@ def _note(images: int, epochs: int, seeds: int, widths, over: str) -> str:
 
 def start(ds) -> list[Claim]:
     """Every run starts as a Gaussian matrix; slack: four standard errors of the mean over runs."""
-    from reluflow.papers.kou2023._start import gaussian_rank
-
     found = []
     for k, m in enumerate(ds.attrs["widths"]):
         about, spread = gaussian_rank(m, DIM)
@@ -202,7 +195,6 @@ def draw(ds):
     from matplotlib.ticker import MultipleLocator
 
     from reluflow.papers.kou2023._draw import band, key, power, ramp
-    from reluflow.plot import look
 
     fig = look.figure(look.PAGE, 3.9)
     strip, body = fig.subfigures(2, 1, height_ratios=[0.055, 1.0])
@@ -236,8 +228,6 @@ def draw(ds):
 
 def _axis(ax, name: str, protocol: str, values) -> None:
     """A logarithmic axis that holds the means of both readings and the bands above, and 1 as the least rank of P2."""
-    from reluflow.papers.kou2023._draw import log_axis
-
     mean = values.mean("run")
     low, high = float(mean.min()), float(mean.max())
     spread = 3.0 * values.std("run", ddof=1) if values.sizes["run"] > 1 else 0.0 * mean

@@ -7,8 +7,6 @@ A path holds the first iterates of a descent, all of them by that recursion, and
 is read from the weights (linearly independent data) or from the recursion carried on (dependent data).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

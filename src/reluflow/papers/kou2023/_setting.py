@@ -7,8 +7,6 @@ Output weights +-c other than +-1/m are the same network with W' = c m W and eta
 is 0; the paper's unit of time nm/(eta R_max^2) iterations is tau = s R_max^2/(nm) = 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

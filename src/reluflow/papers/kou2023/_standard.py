@@ -1,7 +1,5 @@
 """The runs that the checks of this paper are judged on."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The stable rank of a Gaussian matrix: where every run of the experiments starts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 TW_MEAN, TW_STD = -1.2065336, 1.2680340  # Tracy and Widom's law of order 1

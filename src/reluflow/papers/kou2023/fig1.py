@@ -1,10 +1,14 @@
 """Figure 1 of [KCG23]: ten nearly orthogonal points, stable rank and training loss for several leaky slopes."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.papers.kou2023._draw import band, log_axis, power
+from reluflow.papers.kou2023._setting import setting
+from reluflow.papers.kou2023._start import gaussian_rank
+from reluflow.plot import look
 
 ALL = dict(slopes=[0.0, 0.1, 0.5, 1.0], scales=[1e-5, 1e-3, 1e-2, 0.036], width=100, seeds=5, epochs=50, step=0.1)
 SETTINGS = {"quick": ALL, "full": ALL}
@@ -21,15 +25,8 @@ REPLICA = {  # the handbook's values at the end, and the unit of their last digi
     ("loss", 1e-5, 1.0): (0.133, 0.001),
 }
 STATED = {
-    "paper": (
-        "SR falls faster",
-        "SR ends lower",
-    ),
-    "handbook": (
-        "SR(W_j) at epoch 50",
-        "SR of the stacked W at epoch 50",
-        "training loss at epoch 50",
-    ),
+    "paper": ("SR falls faster", "SR ends lower"),
+    "handbook": ("SR(W_j) at epoch 50", "SR of the stacked W at epoch 50", "training loss at epoch 50"),
 }
 
 
@@ -37,10 +34,7 @@ def compute(*, slopes, scales, width, seeds, epochs, step):
     """A run has its own centre, data and weights, the same for every slope; scales stretch the same weights."""
     import xarray as xr
 
-    import reluflow as rf
     from reluflow.many import p1_problem
-    from reluflow.papers._figures import solve
-    from reluflow.papers.kou2023._setting import setting
 
     count = np.array([k for k in range(epochs + 1) if k <= 10 or k % 4 == 2 or k == epochs])
     method = rf.Descent(step, fast_forward=False)
@@ -91,8 +85,6 @@ def facts(ds) -> list[Claim]:
 
     Ranks that are all near 1 (scale 1e-5) are still ordered in SR - 1.
     """
-    from reluflow.papers.kou2023._start import gaussian_rank
-
     mean = ds.mean("run")
     runs, last = ds.sizes["run"], int(ds.epoch[-1])
     found = []
@@ -139,9 +131,6 @@ def _replica(ds, name: str, scale: float, slope: float) -> Claim:
 
 
 def draw(ds):
-    from reluflow.papers.kou2023._draw import band, log_axis, power
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 3.6)
     axes = fig.subplots(2, ds.sizes["scale"], sharex=True, sharey="row")
     colours = [look.PLUS, *look.sequence(ds.sizes["slope"] + 1)[2:]]  # ReLU stands apart

@@ -1,7 +1,5 @@
 """Figure 5 of [KCG23]: MNIST, leaky ReLU, stable rank and test error for five widths."""
 
-from __future__ import annotations
-
 from reluflow.papers.kou2023 import _mnist
 
 REQUIRES = ("mnist",)

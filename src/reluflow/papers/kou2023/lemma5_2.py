@@ -1,7 +1,5 @@
 """Definition 5.1, Lemmas 5.2 and A.3 of Kou et al.: the coefficients rho and their recursion."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemmas 5.3, H.1, H.2 of Kou et al.: steps of size e^-x add up to a logarithm."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemmas 5.4, B.1, B.2, B.4 of Kou et al.: leaky ReLU coefficients stay balanced."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemmas 5.5 and E.1 of Kou et al.: in ReLU networks the units on at the start lead, and grow like log t."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemmas 5.6 and B.5 of Kou et al.: a leaky ReLU network takes its final pattern and keeps it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

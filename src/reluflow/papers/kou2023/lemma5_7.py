@@ -1,7 +1,5 @@
 """Lemmas 5.7 and D.1 of Kou et al.: after the pattern is set, all units of a class move alike."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

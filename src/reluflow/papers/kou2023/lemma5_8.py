@@ -1,7 +1,5 @@
 """Lemma 5.8 of Kou et al.: own-class ReLU units that start on stay on."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

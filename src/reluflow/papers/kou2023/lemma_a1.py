@@ -1,7 +1,5 @@
 """Lemma A.1 of Kou et al.: norms and inner products of Gaussian initial weights."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

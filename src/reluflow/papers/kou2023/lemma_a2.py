@@ -1,7 +1,5 @@
 """Lemma A.2 of Kou et al.: about half of each class starts on."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma B.3 of Kou et al.: leaky ReLU coefficients grow like log t, between explicit logarithms."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemmas C.1 and C.2 of Kou et al.: coefficients of one class and datum stay within a constant of each other."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Report

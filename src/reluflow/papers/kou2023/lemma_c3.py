@@ -1,7 +1,5 @@
 """Lemma C.3 of Kou et al.: the stable rank of each class tends to 1."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

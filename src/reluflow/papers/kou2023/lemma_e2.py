@@ -1,7 +1,5 @@
 """Lemma E.2 and Corollary E.3 of Kou et al.: other-class ReLU coefficients stay small."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Report

@@ -1,7 +1,5 @@
 """Lemma F.1 of Kou et al.: the stable rank of a ReLU network stays bounded."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

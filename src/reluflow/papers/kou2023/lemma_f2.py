@@ -1,7 +1,5 @@
 """Lemma F.2 of Kou et al.: on orthogonal data the start decides a ReLU network's pattern and slopes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

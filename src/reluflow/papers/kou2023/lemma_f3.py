@@ -1,7 +1,5 @@
 """Lemma F.3 of Kou et al.: on orthonormal data the limit of W/log t, and its stable rank, are read off the start."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma G.1 of Kou et al.: the loss of a ReLU network falls like a power of t."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

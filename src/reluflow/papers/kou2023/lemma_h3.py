@@ -1,7 +1,5 @@
 """Lemma H.3 of Kou et al. (Vershynin, Theorem 4.4.5): the spectral norm of a random matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma H.4 of Kou et al.: a ratio of logarithms only grows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

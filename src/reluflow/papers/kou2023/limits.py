@@ -1,7 +1,5 @@
 """Exact limits [+] of Kou et al.'s networks once the activation pattern is frozen."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

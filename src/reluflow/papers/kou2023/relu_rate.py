@@ -1,7 +1,5 @@
 """Beyond Theorem 4.3 of Kou et al.: ReLU networks on nearly orthogonal data have loss O(1/t), by a short proof."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Open question of Kou et al., Section 7: do ReLU units switch for ever?"""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

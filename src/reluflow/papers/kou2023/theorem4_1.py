@@ -1,7 +1,5 @@
 """Theorem 4.1 of Kou et al.: leaky ReLU networks: norms like log t, stable rank to 1, loss to 0."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

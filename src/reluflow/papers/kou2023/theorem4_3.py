@@ -1,7 +1,5 @@
 """Theorem 4.3 of Kou et al.: ReLU networks: bounded stable rank, loss to 0."""
 
-from __future__ import annotations
-
 from reluflow.claim import Report
 from reluflow.papers.kou2023 import lemma_f1, lemma_g1
 from reluflow.papers.kou2023._constants import assumptions

@@ -1,6 +1,6 @@
 """Theorem 4.3 of Kou et al., "c is an absolute constant": the stable rank does not grow with n and m."""
 
-from __future__ import annotations
+from itertools import islice
 
 import numpy as np
 
@@ -57,8 +57,6 @@ def _share(n: int, delta: float, seed: int, draws: int = 2000) -> Claim:
 
 def _ranks(n: int, m: int, kappa: float, starts: int) -> list[tuple[float, float]]:
     """Limits of the stable ranks of both classes, with their slacks, from the first starts with the event."""
-    from itertools import islice
-
     from reluflow import Flow, solve
     from reluflow.papers.kou2023._standard import problem, started
 

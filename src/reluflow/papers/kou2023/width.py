@@ -1,7 +1,5 @@
 """Remark after Lemma 5.8 of Kou et al.: margin over log t forgets the width."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow import init

@@ -7,8 +7,6 @@ All magnitudes are logarithms log(v / v*): nothing underflows, and what is close
 distance.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the checkers of Lee et al. share: columns of a run in unit time, and the worst place of an inequality."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

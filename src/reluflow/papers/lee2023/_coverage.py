@@ -1,8 +1,6 @@
 """Every numbered or named statement of the paper, and where it is looked at: a check, a figure, or why not."""
 # ruff: noqa: E501
 
-from __future__ import annotations
-
 from reluflow.papers._coverage import Statement, statements
 
 COVERAGE: tuple[Statement, ...] = statements(

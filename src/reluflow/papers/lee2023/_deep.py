@@ -5,13 +5,15 @@ target's scale, nor whether k is a variance. Runs at full size take hours on a p
 `benchmarks/lee2023_full/` is read instead, where it is of the same case.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from reluflow import deep
+from reluflow.data.core import Data
+from reluflow.outcome import SolveError
 
 FRAMES = 500
 RECORDED = "benchmarks/lee2023_full/fig4.npz"
@@ -72,10 +74,6 @@ def cases(
 
 def train(case: Case, device: str | None, progress=None) -> dict[str, np.ndarray]:
     """Iterations, losses and norms of the layers at the frames, up to where numbers overflow."""
-    from reluflow import deep
-    from reluflow.data.core import Data
-    from reluflow.outcome import SolveError
-
     widths = (case.d, *[case.hidden] * (case.depth - 1), 1)
     x = np.random.default_rng([case.seed, 1]).normal(size=(case.n, case.d))
     teacher, student = (deep.init(widths, s, case.seed + k) for s, k in ((case.target, 1), (case.std, 0)))

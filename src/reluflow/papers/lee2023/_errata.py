@@ -1,7 +1,5 @@
 """Where the text of Lee et al. and the truth differ. E1-E14 follow the handbook; E15 on were found by the checks."""
 
-from __future__ import annotations
-
 from reluflow.papers._erratum import Erratum, sorted_out
 
 _ALL: tuple[Erratum, ...] = (
@@ -161,8 +159,4 @@ _ALL: tuple[Erratum, ...] = (
     ),
 )
 
-ERRATA = sorted_out(
-    _ALL,
-    false="E4 E5 E7 E8 E9 E10 E15 E16 E17 E19",
-    caution="E3 E6 E12 E13 E14 E20",
-)
+ERRATA = sorted_out(_ALL, false="E4 E5 E7 E8 E9 E10 E15 E16 E17 E19", caution="E3 E6 E12 E13 E14 E20")

@@ -6,15 +6,16 @@ Iterations are counted in the paper's own steps: a run with ten times the step m
 times. Every run is there twice, by descent on a sample and by descent on the population. Magnitudes are |w|/|w*|.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 
 import numpy as np
 
+from reluflow._checks import one_of
+from reluflow.methods import Descent
 from reluflow.papers.lee2023._bounds import angle_rates, printed_angles, range_of
-from reluflow.single import Problem, angle
+from reluflow.papers.lee2023.theorem_a3 import _square
+from reluflow.single import Problem, Sample, angle, draw, solve
 
 READINGS = ("std", "variance")
 NAMES = ("SN", "MN", "LN")
@@ -25,9 +26,6 @@ FRAMES = 1001
 
 def start_of(layers: int, k_star: float, ratio: float, reading: str, d: int, start: str, seed: int) -> Problem:
     """`start="expected"`: |w*|, |w_0| and the angle that draws concentrate at, k sqrt(d) and pi/2; "drawn": a draw."""
-    from reluflow._checks import one_of
-    from reluflow.single import draw
-
     if one_of("start", start, ("expected", "drawn")) == "drawn":
         return draw(layers - 1, d, k_star, ratio, reading=reading, seed=seed)
     power = 1.0 if reading == "std" else 0.5
@@ -43,9 +41,6 @@ def run(
 
     y = log tan(phi/2), phi and v = |w|/|w*|, by the sample and (`population_...`) by the population.
     """
-    from reluflow.methods import Descent
-    from reluflow.single import Sample, solve
-
     made: dict[str, np.ndarray] = {}
     for name, sample in (("", Sample(n, d, seed)), ("population_", None)):
         done = solve(problem, Descent(step=faster * step), last * step, sample=sample, frames=frames)
@@ -98,8 +93,6 @@ def magnitude(m: int, v0: float, eps: float, eta: float, T: np.ndarray) -> np.nd
 
     `eta` is the step in unit time, eta v*^2m.
     """
-    from reluflow.papers.lee2023.theorem_a3 import _square
-
     a = 1.0 - eps
     if m == 0:
         return a + (v0 - a) * (1.0 - 0.5 * eta) ** T

@@ -1,7 +1,5 @@
 """The runs on which the results of Lee et al. are judged."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache, partial

@@ -9,8 +9,6 @@ exactly: cot(theta_new) = cot(theta) + q / sin(theta), which in x reads x_new = 
 and the bounds of the flow return.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

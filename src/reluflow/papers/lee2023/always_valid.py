@@ -1,7 +1,5 @@
 """Constants r and R that always bound the magnitude, for Theorems 3.4 and 3.9 of [LSY23]."""
 
-from __future__ import annotations
-
 from reluflow.claim import Report
 from reluflow.papers.lee2023._bounds import range_of
 from reluflow.papers.lee2023._common import columns, is_flow, starts_well

@@ -1,7 +1,5 @@
 """Appendix D.1 of [LSY23]: which bounds on the magnitude are convex."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

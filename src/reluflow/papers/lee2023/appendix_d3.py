@@ -1,7 +1,5 @@
 """Appendix D.3 of [LSY23]: the constants r and R that the paper's own figures use."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

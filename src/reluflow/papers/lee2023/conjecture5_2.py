@@ -1,14 +1,14 @@
 """Section 5.2 of [LSY23], its conjecture: a large start first falls, then rises. False for one layer."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
+from reluflow import Flow
 from reluflow.claim import Claim, Report
 from reluflow.papers.lee2023._common import slack
 from reluflow.papers.lee2023.criterion11 import first_integral
+from reluflow.single import Problem, solve
 
 needs = "nothing"
 forms = ("corrected", "printed")
@@ -24,9 +24,6 @@ def check(form: str = "corrected", ratio: float = 3.0, phi: float = 2.9, t1: flo
     start with phi_0 = pi/2, K = pi/6 is above -1, and v turns once. For m >= 1 the conjecture holds: v ends below v*.
     Slack: 100 rtol of log(v/v*).
     """
-    from reluflow import Flow
-    from reluflow.single import Problem, solve
-
     claims = []
     for angle in (phi, math.pi / 2):
         run = solve(Problem(m=0, norm=ratio, phi=angle), Flow(rtol=1e-10), t1=t1)

@@ -1,7 +1,5 @@
 """Section 2 of [LSY23]: gradient flow conserves v_(k+1)^2 - v_k^2 and |w|^2 - v_m^2, from any start."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.integrate import solve_ivp
 

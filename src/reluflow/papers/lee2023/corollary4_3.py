@@ -1,7 +1,5 @@
 """Corollary 4.3 of [LSY23]: the iteration from which the angle is within epsilon of pi."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -56,9 +54,7 @@ def check(run: Run, *, form: str = "corrected", epsilon: float = 0.1) -> Report:
     late = s.T > T
     theta = float(np.max(run.theta[late])) if late.any() else math.nan
     first = s.T[np.argmax(run.theta < epsilon)] if (run.theta < epsilon).any() else math.inf
-    claims = [
-        Claim("pi - phi from that iteration on", theta, "<", epsilon, at=T),
-    ]
+    claims = [Claim("pi - phi from that iteration on", theta, "<", epsilon, at=T)]
     constants = {"T": T, "first iteration within epsilon": float(first), "epsilon": epsilon}
     hypotheses = [*is_descent(run), *starts_well(run), *well_stepped(s, q_hi)]
     return Report("lee2023.corollary4_3", claims, hypotheses, constants, form)

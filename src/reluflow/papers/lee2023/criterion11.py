@@ -1,7 +1,5 @@
 """Criterion (11) of [LSY23]: the magnitude falls exactly while it is above h, and turns at most once."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,10 +1,10 @@
 """Figure 1 of [LSY23]: the angle of neurons with one, two and three layers, from small, middle and large norms."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow._checks import one_of
 from reluflow.claim import Claim
+from reluflow.plot import look
 
 STEPS, K_STAR = (3e-4, 8e-6, 2e-6), (1.0, 0.5, 0.3)
 SIZES = dict(d=100, last=100_000, reading="std", seed=0)
@@ -39,19 +39,13 @@ STATED = {
         "two layers: distance",
         "4 other draws",
     ),
-    "handbook": (
-        "population, std",
-        "population, variance",
-        "population: 7 numbers",
-        "three layers, SN, std",
-    ),
+    "handbook": ("population, std", "population, variance", "population: 7 numbers", "three layers, SN, std"),
 }
 
 
 def compute(*, n, faster, d, last, reading, start, draws, seed):
     import xarray as xr
 
-    from reluflow._checks import one_of
     from reluflow.papers.lee2023 import _neurons as neurons
 
     one_of("reading", reading, neurons.READINGS)
@@ -87,12 +81,7 @@ def compute(*, n, faster, d, last, reading, start, draws, seed):
     ds = xr.Dataset(
         {key: (dims, np.reshape(value, (*shape, -1))) for key, value in arrays.items()}
         | {"target": (dims[:3], np.reshape(targets, shape)), "phi0": (dims[:3], np.reshape(phis, shape))},
-        {
-            "reading": list(neurons.READINGS),
-            "layers": [1, 2, 3],
-            "start": list(neurons.NAMES),
-            "iteration": count,
-        },
+        {"reading": list(neurons.READINGS), "layers": [1, 2, 3], "start": list(neurons.NAMES), "iteration": count},
         {"shown": reading, "n": n, "d": d, "faster": faster, "begin": start},
     )
     ds["drawn_phi"] = ("draw", *dims[1:]), np.reshape(more, (draws - 1, 3, 3, len(count)))
@@ -243,7 +232,6 @@ def _bounds(ds) -> list[Claim]:
 
 def draw(ds):
     from reluflow.papers.lee2023 import _neurons as neurons
-    from reluflow.plot import look
 
     shown = ds.attrs["shown"]
     other = neurons.other(shown)

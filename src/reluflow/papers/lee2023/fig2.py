@@ -1,11 +1,12 @@
 """Figure 2 of [LSY23]: the magnitude of neurons with one and two layers, with bounds from the start and from 20000."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow._checks import one_of
 from reluflow.claim import Claim
+from reluflow.deep.train import legs
 from reluflow.papers.lee2023.fig1 import K_STAR, SIZES, STEPS
+from reluflow.plot import look
 
 SETTINGS = {
     "quick": dict(n=4000, faster=10, restart=20_000, start="expected", draws=1, **SIZES),
@@ -23,17 +24,13 @@ STATED = {
         "width of the restarted",
         "population, one layer",
     ),
-    "handbook": (
-        "lower bound's end",
-        "two layers: the same",
-    ),
+    "handbook": ("lower bound's end", "two layers: the same"),
 }
 
 
 def compute(*, n, faster, restart, d, last, reading, start, draws, seed):
     import xarray as xr
 
-    from reluflow._checks import one_of
     from reluflow.papers.lee2023 import _neurons as neurons
 
     one_of("reading", reading, neurons.READINGS)
@@ -95,7 +92,6 @@ def facts(ds) -> list[Claim]:
     lower bound and the sample's nearer to it than to the upper, and at the end. Theorem A.1 is exact on the population;
     A.3 holds up to 4 eta v*^2, |w| being what is drawn; a sample leaves either by a share of sqrt(d/n), measured.
     """
-    from reluflow.deep.train import legs
     from reluflow.papers.lee2023._neurons import outside
 
     ways = {
@@ -156,7 +152,6 @@ def _count(ways: dict, start: str, pattern: tuple) -> int:
 
 def draw(ds):
     from reluflow.papers.lee2023 import _neurons as neurons
-    from reluflow.plot import look
 
     shown = ds.attrs["shown"]
     other = neurons.other(shown)

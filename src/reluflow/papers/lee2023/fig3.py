@@ -1,10 +1,11 @@
 """Figure 3 of [LSY23]: the magnitude with bounds restarted at four points, for one and two layers."""
 
-from __future__ import annotations
-
 import numpy as np
 
+from reluflow._checks import one_of
 from reluflow.claim import Claim
+from reluflow.deep.train import legs
+from reluflow.plot import look
 
 STEPS, LASTS, FRAMES = (6e-4, 1e-4), (30_000, 2000), (601, 1001)
 RESTARTS = ((0, 2500, 5000, 7500), (0, 120, 250, 500))
@@ -44,7 +45,6 @@ STATED = {
 def compute(*, n, faster, d, k_star, reading, start, draws, seed):
     import xarray as xr
 
-    from reluflow._checks import one_of
     from reluflow.papers.lee2023 import _neurons as neurons
 
     one_of("reading", reading, neurons.READINGS)
@@ -114,8 +114,6 @@ def _table(ds) -> list[Claim]:
 
 
 def _one(ds, m: int, sampling: float) -> list[Claim]:
-    from reluflow.deep.train import legs
-
     name = ("one layer", "two layers")[m - 1]
     time, count = f"iteration{m}", ds[f"iteration{m}"].values
     low, high, v = (ds[f"{key}{m}"] for key in ("low", "high", "v"))
@@ -159,7 +157,6 @@ def _one(ds, m: int, sampling: float) -> list[Claim]:
 
 def draw(ds):
     from reluflow.papers.lee2023 import _neurons as neurons
-    from reluflow.plot import look
 
     shown = ds.attrs["shown"]
     other = neurons.other(shown)
@@ -195,10 +192,7 @@ def draw(ds):
         row[0].set_ylim(0.2, 1.02 * tallest)
         row[0].set_ylabel(f"{neurons.layers_of(m)}, |w| / |w*|", fontsize=8.5)
     neurons.titles(axes[0], ds.start.values, ds.v1.sel(reading=shown)[:, 0])
-    lines = (
-        (f"|w|, k a {neurons.WORDS[shown]}", look.MINUS),
-        (f"|w|, k a {neurons.WORDS[other]}", look.FAINT),
-    )
+    lines = ((f"|w|, k a {neurons.WORDS[shown]}", look.MINUS), (f"|w|, k a {neurons.WORDS[other]}", look.FAINT))
     neurons.key(axes[0, 1], lines, 0.9, 0.1)
     return fig
 

@@ -1,12 +1,13 @@
 """Figure 4 of [LSY23]: the magnitude of a fully connected network of depth 5, from small and large norms."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 
 from reluflow.claim import Claim
+from reluflow.deep.train import legs
+from reluflow.papers.lee2023 import _deep
+from reluflow.plot import look
 
 SCAN = [0.02, 0.05, 0.1, 0.14, 0.2, 0.25, 0.3, 0.44, 0.6, 0.8]
 SHAPE = dict(d=100, hidden=50, depth=5, small=[0.04, 8e-4], large=[0.44, 1e-4], seed=0, scan=SCAN)
@@ -20,20 +21,11 @@ SETTINGS = {
     "full": dict(**FULL, **SHAPE, dtype="float64", device="gpu", recordings=True),
 }
 LINE = 0.02
-STATED = {
-    "paper": (
-        "SN, target",
-        "LN, target",
-        "time until",
-    ),
-    "handbook": ("k = 0.44 a variance",),
-}
+STATED = {"paper": ("SN, target", "LN, target", "time until"), "handbook": ("k = 0.44 a variance",)}
 
 
 def compute(*, device, recordings, **sizes):
     import xarray as xr
-
-    from reluflow.papers.lee2023 import _deep
 
     cases = _deep.cases(**sizes)
     known = _deep.recorded() if recordings else {}
@@ -121,8 +113,6 @@ def facts(ds) -> list[Claim]:
     rise, is judged where the start is as large as the target (k = 0.04 a variance, target 0.2); there a reversal counts
     above 1e-3 of a curve's range.
     """
-    from reluflow.deep.train import legs
-
     claims = []
     for target in targets_of(ds):
         of = f", target {target:g}"
@@ -181,8 +171,6 @@ def _short(loss: float) -> str:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 3.9)
     targets = targets_of(ds)
     grid = fig.subplots(2, 3, width_ratios=[1.25, 1.25, 1])
@@ -230,8 +218,6 @@ def draw(ds):
 
 def _scan(ax, ds) -> None:
     """How far the norm leaps at the paper's step, by the target's scale; crosses where it overflows."""
-    from reluflow.plot import look
-
     scales, most = leaps(ds)
     fine = np.isfinite(most)
     ax.axhline(1.0, color=look.FAINT, lw=0.6)
@@ -272,8 +258,6 @@ def caption(ds) -> str:
 
 def _other(ds, target: float) -> str:
     """What the second target's run does in (c)."""
-    from reluflow.deep.train import legs
-
     way = legs(curves(ds, "SN variance", target)[2])
     ratio = float(ds["std"].values[ds.case.values == "SN variance"][0]) / target
     does = {(-1,): "only falls in this time", (-1, 1): "does the same", (1,): "only rises"}.get(way, "wavers")

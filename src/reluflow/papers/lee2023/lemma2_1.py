@@ -1,7 +1,5 @@
 """Lemma 2.1 of [LSY23]: second moments of a Gaussian in a half space and in a wedge."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

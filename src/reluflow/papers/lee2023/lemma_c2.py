@@ -1,7 +1,5 @@
 """Lemma C.2 of [LSY23]: of two scalar equations the one with the larger right-hand side stays ahead."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The exact orbit of a balanced neuron: magnitude and time as functions of the angle, by quadrature."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report
@@ -27,10 +25,7 @@ def check(run: Run) -> Report:
     exact = orbit(run.problem, y=run.y[keep])
     rtol = 100 * getattr(run.method, "rtol", 1e-12)
     claims = []
-    for name, true, found in (
-        ("log v", exact.log_norm, run.log_norm[keep]),
-        ("log t", exact.log_t, run.log_t[keep]),
-    ):
+    for name, true, found in (("log v", exact.log_norm, run.log_norm[keep]), ("log t", exact.log_t, run.log_t[keep])):
         slope = np.abs(np.gradient(true, exact.y)) if len(keep) > 1 else np.zeros(1)
         slack = rtol * (1.0 + slope)
         off = np.abs(found - true)

@@ -1,7 +1,5 @@
 """Propositions 3.1 and 3.6 of [LSY23]: the equations of magnitude and angle, for any depth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

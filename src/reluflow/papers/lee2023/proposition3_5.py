@@ -2,8 +2,6 @@
 dead.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

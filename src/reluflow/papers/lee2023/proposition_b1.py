@@ -1,7 +1,5 @@
 """Proposition B.1 of [LSY23]: any spherically symmetric law gives kappa times the Gaussian matrices."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Proposition B.2 of [LSY23]: is w* the only minimiser of the one-layer loss?"""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

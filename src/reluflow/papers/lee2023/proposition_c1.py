@@ -1,7 +1,5 @@
 """Proposition C.1 of [LSY23]: two random directions in high dimension are nearly orthogonal."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import betainc
 

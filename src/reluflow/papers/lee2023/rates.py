@@ -1,7 +1,5 @@
 """How fast a single neuron converges in the end [after LSY23, Theorems 3.8 and 3.9]."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Restarted bounds of [LSY23], Section 5.2 and Appendix D.1: every restart narrows the band around the magnitude."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

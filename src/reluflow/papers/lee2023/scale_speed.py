@@ -1,7 +1,5 @@
 """Section 3.2 of [LSY23]: a small start speeds one layer up, does nothing to two, and slows deeper neurons down."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

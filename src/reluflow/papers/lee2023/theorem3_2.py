@@ -1,7 +1,5 @@
 """Theorems 3.2 and 3.7 of [LSY23]: the angle increases to pi and w converges to w*."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Theorem 3.3 of [LSY23]: magnitude of a one-layer neuron between two exponentials."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

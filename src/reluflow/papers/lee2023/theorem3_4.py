@@ -1,7 +1,5 @@
 """Theorems 3.4 and 3.9 of [LSY23]: the angle between two exponentials, for any depth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

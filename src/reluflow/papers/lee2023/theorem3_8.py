@@ -1,7 +1,5 @@
 """Theorem 3.8 of [LSY23]: magnitude of a neuron of any depth between two solutions of a scalar equation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

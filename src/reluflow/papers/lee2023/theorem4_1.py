@@ -1,7 +1,5 @@
 """Theorem 4.1 of [LSY23]: descent follows a flow g(e^-ct) as g((1 - c eta)^T), up to O(eta)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Theorems 4.2 and A.2 of [LSY23]: the angle under gradient descent, for any depth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

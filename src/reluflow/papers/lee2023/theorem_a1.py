@@ -1,7 +1,5 @@
 """Theorem A.1 of [LSY23]: magnitude of a one-layer neuron under gradient descent."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

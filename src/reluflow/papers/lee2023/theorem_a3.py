@@ -1,7 +1,5 @@
 """Theorem A.3 of [LSY23]: magnitude of a two-layer neuron under gradient descent."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -13,8 +13,6 @@ The initial scale: eps = e^log_scale and W0 the mantissas where `Params.log_scal
 eps = max_j |w_j(0)|, so that Wmax = 1. Times are those of the sum loss with r(0) = 1 (see `_run.py`).
 """  # noqa: E501
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where the text of [MMV24] and the truth differ; labels as in the order of discovery, E12 to E14 are cautions."""
 
-from __future__ import annotations
-
 from reluflow.papers._erratum import Erratum, sorted_out
 
 _ALL: tuple[Erratum, ...] = (
@@ -126,8 +124,4 @@ _ALL: tuple[Erratum, ...] = (
     ),
 )
 
-ERRATA = sorted_out(
-    _ALL,
-    false="E1 E6 E11",
-    caution="E4 E9 E12 E13 E14",
-)
+ERRATA = sorted_out(_ALL, false="E1 E6 E11", caution="E4 E9 E12 E13 E14")

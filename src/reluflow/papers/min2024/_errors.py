@@ -1,7 +1,5 @@
 """The gap between the true motion of a direction and sign(v_j) P_w x_a(w), which Lemmas 1, 4 and 10 bound."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.papers.min2024._run import Run, log_abs

@@ -1,7 +1,5 @@
 """What happens after alignment: groups that grow, the two linear subnets, t2, the rate, the rank."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim
@@ -105,12 +103,7 @@ def rate_claims(run: Run) -> list[Claim]:
             f"{1 / run.c.alpha:.3g}; log-log slope {slope:.3f}",
         ),
         Claim(
-            "L tends to 0: L at the end of the run",
-            run.log_loss[-1],
-            "<",
-            run.log_loss[start],
-            log=True,
-            kind="limit",
+            "L tends to 0: L at the end of the run", run.log_loss[-1], "<", run.log_loss[start], log=True, kind="limit"
         ),
     ]
 

@@ -6,13 +6,15 @@ loss (the reading that fits the text: early_alignment, section 4). The first dig
     wbar+ = mean of w_j over V+(t) = {v_j(t) > 0},   x+ = sum of the positive rows        (- likewise)
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np
 
+import reluflow as rf
+from reluflow import observe
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
 STEP = 2e-3
 ALL = {"10": 12_665, "38": 11_982, "17": 13_007}  # images of a pair in the training set
@@ -43,8 +45,6 @@ def compute(*, pair, images, width, sigma, seed, last, dtype):
 
 def digits(pair, images: int, seed: int, centre: bool = True):
     """The pair's images, or so many of them (0: all)."""
-    import reluflow as rf
-
     return rf.data.mnist(pair=tuple(pair), centre=centre, size=images or None, seed=seed)
 
 
@@ -52,10 +52,6 @@ def digits(pair, images: int, seed: int, centre: bool = True):
 def run(pair: tuple, images: int, width: int, sigma: float, seed: int, last: int, dtype: str, frames: int = 121):
     """One run: loss, alignment of both groups, ranks; what the network and the classes look like at the end."""
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow import observe
-    from reluflow.papers._figures import solve
 
     data = digits(pair, images, seed)
     init = rf.init.gaussian(width, data.d, log_scale=float(np.log(sigma)), seed=seed)
@@ -156,8 +152,6 @@ def facts(ds, near: float, aligned: int) -> list[Claim]:
 
 def alignment(ax, ds) -> None:
     """Cosines of the mean neurons with their class sum, and bands over all neurons of the group."""
-    from reluflow.plot import look
-
     # One above the other, as in the paper: bands that overlap could not be told apart.
     for s, shift, colour in ((0, 1.4, look.PLUS), (1, 0.0, look.MINUS)):
         name = ("w̄₊ with x₊", "w̄₋ with x₋")[s]
@@ -173,8 +167,6 @@ def alignment(ax, ds) -> None:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 3.65)
     top, low = fig.subfigures(2, 1, height_ratios=[1.75, 1])
     axes = top.subplots(1, 4, width_ratios=[1.15, 1, 0.85, 0.85])

@@ -5,19 +5,17 @@ r"""Norms and directions of neurons over training, as Figures 12 and 13 of [MMV2
 with the full gradient g_j = grad_{w_j} L of the mean exponential loss, while training by SGD (step 2e-3).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
+from reluflow import observe
+from reluflow.papers._figures import solve
 from reluflow.papers.min2024._mnist import ALL, STEP, digits
+from reluflow.plot import look
 
 
 def run(*, pair, images, width, sigma, seed, batch, last, every, train, dtype):
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow import observe
-    from reluflow.papers._figures import solve
 
     data = digits(pair, images, seed)
     if train == "both":
@@ -60,8 +58,6 @@ def silent_epochs(ds) -> float:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.1)
     axes = fig.subplots(1, 3)
     epochs = ds.iteration / ds.attrs["epoch"]

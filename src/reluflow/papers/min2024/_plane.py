@@ -5,19 +5,20 @@ reading that fits every number of the text (early_alignment, section 4). S+ is w
 the positive ones, S- the same for the negative, dead where none is active.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
+
+import reluflow as rf
+from reluflow import observe
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
 STEP = 2e-3
 CONES = ("other", "S+", "S-", "dead")
 
 
 def problem(data, width: int, sigma: float, seed: int):
-    import reluflow as rf
-
     init = rf.init.gaussian(width, data.d, log_scale=float(np.log(sigma)), seed=seed)
     return rf.Problem(data, init, loss="exponential", reduction="mean")
 
@@ -32,10 +33,6 @@ def cone(data, w) -> np.ndarray:
 def run(data, *, width: int, sigma: float, seed: int, panels, last: int, frames: int = 301):
     """One run: its loss and stable rank, and all neurons at the panels."""
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow import observe
-    from reluflow.papers._figures import solve
 
     count = np.unique(np.r_[np.linspace(0, last, frames).astype(int), [int(k) for k in panels]])
     sol = solve(
@@ -63,9 +60,6 @@ def run(data, *, width: int, sigma: float, seed: int, panels, last: int, frames:
 
 def outside(data, *, width: int, sigma: float, seeds: int, at) -> dict:
     """Over `seeds` runs, at iterations `at`: neurons with v > 0 neither in S+ nor dead, those in S+, the loss."""
-    import reluflow as rf
-    from reluflow.papers._figures import solve
-
     out: dict[str, list] = {"outside": [], "inside": [], "mean_loss": []}
     for seed in range(seeds):
         start = problem(data, width, sigma, seed)
@@ -90,8 +84,6 @@ def near(values, target: float) -> tuple[float, float]:
 def cones(ax, ds, reach: float) -> None:
     """Shades S+ and S- (red, blue) and the dead cone (grey), by looking along every direction."""
     from matplotlib.patches import Wedge
-
-    from reluflow.plot import look
 
     angle = np.linspace(0.0, 2 * np.pi, 1441)
     middle = 0.5 * (angle[1:] + angle[:-1])
@@ -118,8 +110,6 @@ def cones(ax, ds, reach: float) -> None:
 
 def state(ax, ds, k: int, reach: float | None = None) -> None:
     """One moment: data, a ray for each neuron's direction, and a dot at the neuron itself."""
-    from reluflow.plot import look
-
     one = ds.sel(iteration=int(k))
     reach = reach or 1.25 * float(np.linalg.norm(ds.x, axis=1).max())
     cones(ax, ds, reach)
@@ -147,8 +137,6 @@ def state(ax, ds, k: int, reach: float | None = None) -> None:
 
 def panels(ds, seen, reach=None):
     """A row of moments and the loss beside them; returns the figure and the axes of the loss."""
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.1)
     axes = fig.subplots(1, ds.sizes["panel"] + 1)
     for k, ax in enumerate(axes[:-1]):

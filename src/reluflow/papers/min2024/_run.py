@@ -11,8 +11,6 @@ and up to T. Patterns, cones, outputs and pulls come from the weights at those m
 the log of events. A claim about moments after the end of the run is unfinished: `Run.ends_before` says what is missing.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Directions drawn for the geometric lemmas: `default_rng([seed, 3])` throughout."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

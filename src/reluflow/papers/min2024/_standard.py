@@ -4,11 +4,12 @@ Three data sets at the theorem's own scale, where every hypothesis of Theorem 1 
 fails; a mean logistic run, a square-loss run, a leaky run; the plane toy of Figure 6.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
+
+import reluflow as rf
+from reluflow.papers.min2024._constants import constants
 
 # What `reluflow check min2024.NAME --data FILE` runs, before `--set`.
 EXPERIMENT = {
@@ -38,16 +39,12 @@ SPACES: dict[str, dict] = {
 
 def admitted(problem, stage: str = "") -> float:
     """The largest log eps that (28) admits, in either form."""
-    from reluflow.papers.min2024._constants import constants
-
     both = [constants(problem, form) for form in ("corrected", "printed")]
     return float(min(min(c.log_eps_a, c.log_eps_b) for c in both))
 
 
 @cache
 def data(name: str):
-    import reluflow as rf
-
     if name == "plane":
         return rf.data.toy_plane()
     n, d, mu, low, high, seed = {
@@ -60,17 +57,12 @@ def data(name: str):
 
 def own_scale(points, width: int, seed: int) -> float:
     """The largest whole log eps that (28) admits."""
-    import reluflow as rf
-    from reluflow.papers.min2024._constants import constants
-
     c = constants(rf.Problem(points, rf.init.balanced(width, points.d, log_scale=-1.0, seed=seed), loss="exponential"))
     return float(np.floor(min(c.log_eps_a, c.log_eps_b)))
 
 
 @cache
 def run(name: str, log_scale: float | None = None, loss="exponential", reduction="sum", slope=0.0, width=20, seed=0):
-    import reluflow as rf
-
     points = data(name)
     log_scale = own_scale(points, width, seed) if log_scale is None else log_scale
     init = rf.init.balanced(width, points.d, log_scale=log_scale, seed=seed)

@@ -3,9 +3,11 @@
 One run at three moments, and over many seeds how many positive neurons that are not dead are outside S+.
 """
 
-from __future__ import annotations
-
 import numpy as np
+
+import reluflow as rf
+from reluflow.papers.min2024 import _plane
+from reluflow.plot import look
 
 MOMENTS = (4000, 7000, 21_000)
 
@@ -17,9 +19,6 @@ def settings(delta: float, seed: int) -> dict[str, dict]:
 
 
 def compute(*, delta, width, sigma, seed, seeds, panels):
-    import reluflow as rf
-    from reluflow.papers.min2024 import _plane
-
     data = rf.data.two_angles(delta=delta)
     ds = _plane.run(data, width=width, sigma=sigma, seed=seed, panels=panels, last=int(panels[-1]))
     counted = _plane.outside(data, width=width, sigma=sigma, seeds=seeds, at=list(MOMENTS))
@@ -44,9 +43,6 @@ def share(values, stated: float) -> tuple[float, float]:
 def draw(ds, seen):
     """The panels; in the last one what is positive, not dead and outside S+ is circled. The name of S+ stands beside
     the neurons, which are in the middle of it."""
-    from reluflow.papers.min2024 import _plane
-    from reluflow.plot import look
-
     fig = _plane.panels(ds, seen)[0]
     last = ds.isel(iteration=-1)
     who = (last.sign.values > 0) & (last.cone.values == 0)

@@ -6,11 +6,16 @@ r"""One neuron's way through activation patterns, as Figures 4 and 14 to 17 of [
 Data in the plane, balanced flow, sum of exponential losses. The neuron is the one with v > 0 that switches most.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
+
+import reluflow as rf
+from reluflow import observe
+from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.papers.min2024._constants import constants
+from reluflow.plot import look
 
 SAME = dict(n=14, mu=0.25, width=80, log_scale=-40.0, seed=2)
 SETTINGS = {"quick": SAME, "full": SAME}
@@ -28,11 +33,6 @@ STATED_TWINS = {"paper": ("edges whose twin", "twins used twice", "an edge's cos
 
 def compute(*, n, mu, width, log_scale, seed):
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow import observe
-    from reluflow.papers._figures import solve
-    from reluflow.papers.min2024._constants import constants
 
     data = rf.data.orthogonally_separable(n, 2, mu, norm_min=0.7, norm_max=1.3, seed=seed)
     order = np.argsort(-data.y, kind="stable")
@@ -105,8 +105,6 @@ def edges(ds) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 def facts(ds):
     """Monotone paths, dwell times within the paper's bound for each vertex, and arrival before t1."""
-    from reluflow.claim import Claim
-
     path, start = ds.path.values, ds.start.values
     n_plus, n_minus = int(np.sum(ds.y > 0)), int(np.sum(ds.y < 0))
     stay = np.diff(start) * path[:-1].sum(axis=1) / float(ds.unit)
@@ -130,8 +128,6 @@ def facts(ds):
 
 def lattice(ax, ds, faint: bool = False) -> None:
     """All vertices, and the run's path from its start to S+."""
-    from reluflow.plot import look
-
     n_plus, n_minus = int(np.sum(ds.y > 0)), int(np.sum(ds.y < 0))
     a, b = np.meshgrid(np.arange(n_plus + 1), np.arange(n_minus + 1))
     ax.scatter(a, b, s=7, color=look.FAINT, lw=0, alpha=0.7, zorder=1)
@@ -153,8 +149,6 @@ def lattice(ax, ds, faint: bool = False) -> None:
 
 def dearest(ax, ds) -> None:
     """The maximal path."""
-    from reluflow.plot import look
-
     n_plus, n_minus = int(np.sum(ds.y > 0)), int(np.sum(ds.y < 0))
     v = np.array(maximal(n_plus, n_minus))
     ax.plot(v[:, 0], v[:, 1], "-o", color=look.THEORY, lw=1.6, ms=3.5, zorder=2)
@@ -165,8 +159,6 @@ def dearest(ax, ds) -> None:
 
 def picture(ds, maximal_too: bool):
     """Figures 14 and 15: the run's path on the lattice, alone or beside the maximal path."""
-    from reluflow.plot import look
-
     fig = look.figure(look.COLUMN, 3.3)
     ax = fig.subplots()
     if maximal_too:
@@ -183,8 +175,6 @@ def ours(ds) -> str:
 
 def twins(ds, down: bool):
     """The run's path beside the maximal one, with lines from each edge that goes down (or right) to its twin."""
-    from reluflow.plot import look
-
     fig = look.figure(look.COLUMN, 3.3)
     ax = fig.subplots()
     dearest(ax, ds)
@@ -201,8 +191,6 @@ def twins(ds, down: bool):
 
 def twin_facts(ds, down: bool):
     """Each edge of the run has a twin of its own on the maximal path, at least as dear."""
-    from reluflow.claim import Claim
-
     mine = [e for e in edges(ds) if (e[1][1] < e[0][1]) == down]
     theirs = [twin(*e) for e in mine]
     vertices = maximal(int(np.sum(ds.y > 0)), int(np.sum(ds.y < 0)))

@@ -1,7 +1,5 @@
 """Appendix F of [MMV24]: the same theorem for Filippov solutions, where relu'(0) may be anything in [0, 1]."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Assumption 1 of [MMV24]: any two data agree in label exactly as they agree in direction."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

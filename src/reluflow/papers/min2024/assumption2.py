@@ -1,7 +1,5 @@
 """Assumption 2 of [MMV24]: no neuron starts exactly on the class sum that repels it."""
 
-from __future__ import annotations
-
 from reluflow.claim import Claim, Report
 from reluflow.papers.min2024._constants import constants, opposing, rounding
 from reluflow.papers.min2024._run import hypothesis

@@ -1,12 +1,14 @@
 """Figures 1, 2, 3, 18 and 19 of [MMV24], which are drawings: the same from computed fields and runs in the plane."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.papers.min2024 import _plane
+from reluflow.plot import look
 
 # Data of the panels: rows and labels. The last two differ in the sign of one inner product alone.
 PULL = (((0.9, 0.45), (0.35, -0.95), (-0.95, 0.3)), (1, -1, -1))
@@ -29,8 +31,6 @@ FRAMES = 121
 
 def compute(*, log_scale, t1):
     import xarray as xr
-
-    import reluflow as rf
 
     toy = rf.data.toy_plane()
     found: dict[str, Any] = {"x": (("datum", "axis"), toy.x), "y": ("datum", toy.y)}
@@ -62,9 +62,6 @@ def compute(*, log_scale, t1):
 
 def _follow(data, start, log_scale, t1):
     """The direction of one V+ neuron from `start`, at even times, and its run."""
-    import reluflow as rf
-    from reluflow.papers._figures import solve
-
     init = rf.Params(np.array([start]), np.array([np.hypot(*start)]), log_scale=log_scale)
     problem = rf.Problem(data, init, loss="exponential", reduction="sum")
     sol = solve(problem, rf.Flow(rtol=1e-8), t1=t1, save=rf.Save(times=tuple(np.linspace(0.0, t1, FRAMES))))
@@ -123,9 +120,6 @@ def _two(ds) -> np.ndarray:
 
 
 def draw(ds):
-    from reluflow.papers.min2024 import _plane
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.0)
     axes = fig.subplots(1, 5)
     ax = axes[0]
@@ -162,8 +156,6 @@ def draw(ds):
 
 
 def _arrow(ax, tip, colour, name="") -> None:
-    from reluflow.plot import look
-
     ax.annotate("", tip, (0, 0), arrowprops=dict(arrowstyle="-|>", color=colour, lw=1.2, shrinkA=0, shrinkB=0))
     if name:
         x, y = 1.17 * np.asarray(tip)
@@ -172,16 +164,12 @@ def _arrow(ax, tip, colour, name="") -> None:
 
 def _arrows(ax, x, y, names: bool = True) -> None:
     """Data as arrows, red for +1 and blue for -1."""
-    from reluflow.plot import look
-
     for k, (row, label) in enumerate(zip(x, y, strict=True)):
         _arrow(ax, row, look.PLUS if label > 0 else look.MINUS, f"$x_{k + 1}$" if names else "")
 
 
 def _boundary(ax, x, y, path) -> None:
     """The field x_a(w) on both sides of the boundary of the second datum, a vertical line, and a neuron's path."""
-    from reluflow.plot import look
-
     ax.axvline(0.0, color=look.FAINT, lw=1.0, ls="--")
     u, v = (grid.ravel() for grid in np.meshgrid([-1.05, -0.65, -0.25, 0.25, 0.65, 1.05], [0.35, 0.8, 1.25, 1.7]))
     a = np.array([_field(x, y, at) for at in zip(u, v, strict=True)])

@@ -1,7 +1,5 @@
 """The dwell bound of [MMV24], Appendix C.2: no neuron rests for long in a pattern outside its cones."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

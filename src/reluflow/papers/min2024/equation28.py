@@ -1,9 +1,8 @@
 """Equation (28) of [MMV24]: how small eps must be, and that the flow at that scale does what it is for."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim, Report
 from reluflow.papers.min2024._constants import constants, scale
 from reluflow.papers.min2024._run import Run, hypothesis
@@ -50,8 +49,6 @@ def check(problem, form="corrected") -> Report:
 def _run(problem, log_eps: float) -> Run | None:
     """The flow of the problem up to T with its start moved to another eps, sum of exponential losses; None where no
     run can start from there."""
-    import reluflow as rf
-
     init = problem.init
     log_w, log_a = init.log_scales
     moved = log_eps - scale(init)[0]

@@ -1,7 +1,5 @@
 """Equations (36) to (40) of [MMV24]: when outputs reach 1/4, and what happens on the way."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

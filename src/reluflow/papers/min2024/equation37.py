@@ -1,7 +1,5 @@
 """Equation (37) of [MMV24]: in S+ the cosine with x+ grows, as long as it is below 1/3."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Equation (46) of [MMV24]: every hyperplane is crossed one way only, so there is no Zeno behaviour."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Equation (50) of [MMV24]: the gradient grows at most linearly with the weights."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

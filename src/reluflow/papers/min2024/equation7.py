@@ -1,7 +1,5 @@
 """Equations (7) and (8) of [MMV24]: V+ only gains positive and loses negative data, V- the other way round."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

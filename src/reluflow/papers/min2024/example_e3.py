@@ -1,9 +1,8 @@
 """Appendix E.3 of [MMV24]: with relu'(0) = a > 0 there is no solution where relu'(0) = 0 has a constant one."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim, Report
 
 needs = "nothing"
@@ -18,8 +17,6 @@ def check(a: float = 0.5, t: float = 1.0) -> Report:
 
     Slack: one rounding of the first step.
     """
-    import reluflow as rf
-
     data, init = rf.Data(np.array([[1.0, 0.0]]), -np.ones(1)), rf.Params(np.array([[0.0, 1.0]]), np.ones(1))
     make = lambda at: rf.Problem(data, init, loss="exponential", reduction="sum", activation=rf.ReLU(at_zero=at))
     flow = rf.solve(make(0.0), rf.Flow(), t1=t)

@@ -1,9 +1,8 @@
 """Appendix E.4 of [MMV24]: solutions are not unique, and irregular ones leave the dead cone."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim, Report
 
 needs = "nothing"
@@ -31,8 +30,6 @@ def check(form="corrected", t0: float = 0.7) -> Report:
     Printed: Lemma 12's "any solution" stays in $S_{dead}$ (E6), judged on the leaving one. Slack: quadrature 1e-10 for
     the integral equation; 100 rtol plus the hair, 1e-9 times its growth, for the flow.
     """
-    import reluflow as rf
-
     t = np.linspace(t0, t0 + 3.0, 31)
     w, v = leaving(t, t0)
     if form == "printed":
@@ -54,10 +51,7 @@ def check(form="corrected", t0: float = 0.7) -> Report:
     s = t0 + 1.5 * (nodes + 1.0)
     ws, vs = leaving(s, t0)
     force = np.exp(-vs * ws)
-    miss = max(
-        abs(w[-1] - 1.5 * np.sum(weights * force * vs)),
-        abs(v[-1] - 1.0 - 1.5 * np.sum(weights * force * ws)),
-    )
+    miss = max(abs(w[-1] - 1.5 * np.sum(weights * force * vs)), abs(v[-1] - 1.0 - 1.5 * np.sum(weights * force * ws)))
     hair = 1e-9
     near = rf.solve(make(hair), rf.Flow(rtol=1e-10), t1=3.0)
     got = np.array([p.arrays()[0][0, 0] for p in near.at(t[1:] - t0)])

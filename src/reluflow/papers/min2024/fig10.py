@@ -1,7 +1,5 @@
 """Figure 10 of [MMV24]: MNIST digits 3 and 8, as Figure 5."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from reluflow.papers.min2024 import _mnist

@@ -1,7 +1,5 @@
 """Figure 11 of [MMV24]: MNIST digits 1 and 7, as Figure 5."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from reluflow.papers.min2024 import _mnist

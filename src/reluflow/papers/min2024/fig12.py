@@ -1,7 +1,5 @@
 """Figure 12 of [MMV24]: two phases, directions first and norms later, when both layers are trained."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim
@@ -14,16 +12,8 @@ SETTINGS = {
     "full": dict(**SAME, images=0, batch=2000, last=4900, every=49),
 }
 STATED = {
-    "paper": (
-        "norms are silent",
-        "directions change most before",
-        "norms change most",
-    ),
-    "handbook": (
-        "norm change until 2000",
-        "directions change most at",
-        "loss then",
-    ),
+    "paper": ("norms are silent", "directions change most before", "norms change most"),
+    "handbook": ("norm change until 2000", "directions change most at", "loss then"),
 }
 compute = _phases.run
 draw = _phases.draw

@@ -1,7 +1,5 @@
 """Figure 13 of [MMV24]: no such phases when the first layer alone is trained."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim
@@ -13,9 +11,7 @@ SETTINGS = {
     "quick": dict(**SAME, images=400, batch=64, last=70, every=1),
     "full": dict(**SAME, images=0, batch=2000, last=70, every=1),
 }
-STATED = {
-    "paper": ("norms are silent",),
-}
+STATED = {"paper": ("norms are silent",)}
 compute = _phases.run
 
 

@@ -1,7 +1,5 @@
 """Figure 14 of [MMV24]: a path on the lattice of (k+, k-), from a run."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from reluflow.papers.min2024 import _walk

@@ -1,7 +1,5 @@
 """Figure 15 of [MMV24]: a run's path and the maximal path."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from reluflow.papers.min2024 import _walk

@@ -1,7 +1,5 @@
 """Figure 17 of [MMV24]: the edges of a path and of the maximal path that stand for each other, part 2."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from reluflow.papers.min2024 import _walk

@@ -1,23 +1,19 @@
 """Figure 20 of [MMV24]: with relu'(0) = a > 0 no solution exists; what Euler steps do instead (Appendix E.3)."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.plot import look
 
 SETTINGS = {"quick": dict(a=0.5, steps=[0.2, 0.1, 0.05]), "full": dict(a=0.5, steps=[0.2, 0.1, 0.05])}
-STATED = {
-    "paper": ("what the constant curve",),
-}
+STATED = {"paper": ("what the constant curve",)}
 
 
 def compute(*, a, steps):
     """x = (1, 0), y = -1, w = (0, 1), v = 1: the first coordinate of w over 20 Euler steps, for each step size."""
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow.papers._figures import solve
 
     data, init = rf.Data(np.array([[1.0, 0.0]]), -np.ones(1)), rf.Params(np.array([[0.0, 1.0]]), np.ones(1))
     count = np.arange(21)
@@ -47,8 +43,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.2)
     left, right = fig.subplots(1, 2, width_ratios=[0.8, 1.2])
     left.axvspan(-0.35, 0.0, color="#ece9e1", lw=0)

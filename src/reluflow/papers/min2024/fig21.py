@@ -1,24 +1,20 @@
 """Figure 21 of [MMV24]: solutions are not unique; a neuron on the boundary may leave at any time (Appendix E.4)."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.papers.min2024.example_e4 import leaving
+from reluflow.plot import look
 
 SETTINGS = {"quick": dict(leave=[0.0, 0.7, 1.4], t1=3.0), "full": dict(leave=[0.0, 0.7, 1.4], t1=3.0)}
-STATED = {
-    "paper": ("every leaving curve",),
-}
+STATED = {"paper": ("every leaving curve",)}
 
 
 def compute(*, leave, t1):
     """x = (1, 0), y = +1, w = (0, 1), v = 1: solutions that leave at the times given, and what the engine returns."""
     import xarray as xr
-
-    import reluflow as rf
-    from reluflow.papers._figures import solve
-    from reluflow.papers.min2024.example_e4 import leaving
 
     t = np.linspace(0.0, t1, 121)
     curves = [np.array(leaving(t, t0)) for t0 in leave]
@@ -66,8 +62,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.plot import look
-
     fig = look.figure(look.COLUMN, 2.3)
     ax = fig.subplots()
     for k, colour in enumerate(look.sequence(ds.sizes["leave"] + 1)[1:]):

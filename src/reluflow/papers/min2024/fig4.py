@@ -1,8 +1,9 @@
 """Figure 4 of [MMV24]: the activation pattern of one neuron over time, from a run."""
 
-from __future__ import annotations
+import numpy as np
 
 from reluflow.papers.min2024 import _walk
+from reluflow.plot import look
 
 SETTINGS = _walk.SETTINGS
 STATED = _walk.STATED
@@ -11,10 +12,6 @@ facts = _walk.facts
 
 
 def draw(ds):
-    import numpy as np
-
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.6)
     ax = fig.subplots()
     end = 1.18 * float(ds.start[-1])

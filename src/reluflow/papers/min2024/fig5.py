@@ -1,7 +1,5 @@
 """Figure 5 of [MMV24]: MNIST digits 0 and 1, neurons align before the loss falls."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from reluflow.papers.min2024 import _mnist

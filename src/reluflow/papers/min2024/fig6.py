@@ -1,10 +1,14 @@
 """Figure 6 of [MMV24]: a toy in the plane; neurons align in their cones, then grow, and the loss falls twice."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
+from reluflow import observe
 from reluflow.claim import Claim
+from reluflow.papers._figures import solve
+from reluflow.papers.min2024 import _plane
+from reluflow.papers.min2024._plane import STEP
+from reluflow.plot import look
 
 PANELS = [0, 10_000, 40_000]
 SETTINGS = {
@@ -14,11 +18,7 @@ SETTINGS = {
 SEEN = ("start", "aligned", "trained")
 COUNTED = 6000  # the iteration at which the handbook counts neurons in cones
 STATED = {
-    "paper": (
-        "aligned: neurons alive",
-        "loss then",
-        "stable rank at the end",
-    ),
+    "paper": ("aligned: neurons alive", "loss then", "stable rank at the end"),
     "handbook": (
         "aligned: cosine, median",
         "first fall",
@@ -33,11 +33,6 @@ STATED = {
 
 
 def compute(*, width, sigma, seed, seeds, last, panels):
-    import reluflow as rf
-    from reluflow import observe
-    from reluflow.papers._figures import solve
-    from reluflow.papers.min2024 import _plane
-
     data = rf.data.toy_plane()
     ds = _plane.run(data, width=width, sigma=sigma, seed=seed, panels=panels, last=last)
     counts, cosines = [], []
@@ -66,8 +61,6 @@ def facts(ds) -> list[Claim]:
     normal, which exceeds any level in 1/level of the draws. Of the minimum over all of them we ask what the exact flow
     gives from the same start (descent's exponent is short by step d^2 t/2); 0.9996 of the median neuron of all runs.
     """
-    from reluflow.papers.min2024._plane import STEP
-
     aligned, end = (ds.sel(iteration=int(k)) for k in ds.panel.values[1:3])
     alive = aligned.cone.values != 3
     good = np.where(aligned.sign > 0, 1, 2)
@@ -113,9 +106,6 @@ def _rate(ds, side: int) -> float:
 
 
 def draw(ds):
-    from reluflow.papers.min2024 import _plane
-    from reluflow.plot import look
-
     fig, ax = _plane.panels(ds, SEEN)
     ax.plot(ds.iteration, np.minimum(ds.stable_rank, 2.0) / 2, color=look.THEORY, lw=1.0)
     look.beside(

@@ -1,25 +1,17 @@
 """Figure 7 of [MMV24]: two data, barely correlated; every positive neuron that lives reaches S+."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
 
 from reluflow.claim import Claim
 from reluflow.papers.min2024 import _two_data
+from reluflow.papers.min2024._plane import near
 
 SETTINGS = _two_data.settings(delta=0.1, seed=0)
 STATED = {
-    "paper": (
-        "the run shown",
-        "outside S+ at 21000",
-    ),
-    "handbook": (
-        "outside S+ at 7000",
-        "share of runs",
-        "loss at 7000",
-    ),
+    "paper": ("the run shown", "outside S+ at 21000"),
+    "handbook": ("outside S+ at 7000", "share of runs", "loss at 7000"),
 }
 compute = _two_data.compute
 draw = partial(_two_data.draw, seen=("start", "all in S+", "trained"))
@@ -28,8 +20,6 @@ draw = partial(_two_data.draw, seen=("start", "all in S+", "trained"))
 def facts(ds) -> list[Claim]:
     """The text: all positive neurons that are not dead are in S+ at 7000. Over 60 runs of the handbook: 0.15 outside on
     average (85 % of runs none), 0 at 21000."""
-    from reluflow.papers.min2024._plane import near
-
     early, late = (_two_data.outside(ds, k) for k in (7000, 21_000))
     mean, slack = near(early, 0.15)
     level, room = near(ds.mean_loss.sel(moment=7000).values, 0.993)

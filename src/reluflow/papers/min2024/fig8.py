@@ -1,21 +1,13 @@
 """Figure 8 of [MMV24]: two data, hardly correlated at all; one neuron is still outside S+ when the loss is 0."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from reluflow.claim import Claim
 from reluflow.papers.min2024 import _two_data
+from reluflow.papers.min2024._plane import near
 
 SETTINGS = _two_data.settings(delta=0.001, seed=1)
-STATED = {
-    "paper": ("the run shown",),
-    "handbook": (
-        "outside S+",
-        "share of runs",
-        "loss at 21000",
-    ),
-}
+STATED = {"paper": ("the run shown",), "handbook": ("outside S+", "share of runs", "loss at 21000")}
 compute = _two_data.compute
 draw = partial(_two_data.draw, seen=("start", "several outside S+", "trained, one outside"))
 
@@ -23,8 +15,6 @@ draw = partial(_two_data.draw, seen=("start", "several outside S+", "trained, on
 def facts(ds) -> list[Claim]:
     """The text: several outside S+ at 7000, one at 21000 in the run shown. Over 60 runs of the handbook: 10.4 at 7000;
     0.63 at 21000, exactly one in 42 % of runs."""
-    from reluflow.papers.min2024._plane import near
-
     early, late = (_two_data.outside(ds, k) for k in (7000, 21_000))
     first, slack = near(early, 10.4)
     second, slack2 = near(late, 0.63)

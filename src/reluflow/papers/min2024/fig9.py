@@ -1,7 +1,5 @@
 """Figure 9 of [MMV24]: two orthogonal data; neurons settle in three directions, and only those in S+ grow."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -11,15 +9,8 @@ from reluflow.papers.min2024 import _two_data
 
 SETTINGS = _two_data.settings(delta=0.0, seed=0)
 STATED = {
-    "paper": (
-        "the run shown",
-        "only those in S+ grow",
-    ),
-    "handbook": (
-        "positive neurons in S+",
-        "positive, not dead",
-        "change of the number",
-    ),
+    "paper": ("the run shown", "only those in S+ grow"),
+    "handbook": ("positive neurons in S+", "positive, not dead", "change of the number"),
 }
 compute = _two_data.compute
 draw = partial(_two_data.draw, seen=("start", "three groups", "trained"))

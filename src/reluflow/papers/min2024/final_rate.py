@@ -1,7 +1,5 @@
 """Theorem 1 of [MMV24], part 2: after t2 the loss is at most L(t2)/(1 + L(t2) alpha (t - t2))."""
 
-from __future__ import annotations
-
 from reluflow.claim import Report
 from reluflow.papers.min2024._late import growth_claims, rate_claims, t2_needed
 from reluflow.papers.min2024._run import as_run

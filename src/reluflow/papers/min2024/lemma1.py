@@ -1,7 +1,5 @@
 """Lemma 1 of [MMV24]: while weights are small, directions follow sign(v_j) P_w x_a(w)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

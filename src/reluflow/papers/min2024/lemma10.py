@@ -1,7 +1,5 @@
 """Lemma 10 of [MMV24]: how the cosine with a fixed direction changes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

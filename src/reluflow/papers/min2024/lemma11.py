@@ -1,7 +1,5 @@
 """Lemma 11 of [MMV24]: an active set pulls at least like its size."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

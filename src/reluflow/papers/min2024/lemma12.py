@@ -1,7 +1,5 @@
 """Lemma 12 of [MMV24]: the dead cone, S+ for V+ and S- for V- are never left by regular solutions."""
 
-from __future__ import annotations
-
 from reluflow.claim import Claim, Report
 from reluflow.papers.min2024._run import as_run
 

@@ -1,7 +1,5 @@
 """Lemma 13 of [MMV24]: the neurons that arrive have not shrunk too much by t1."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma 14 of [MMV24]: after alignment the neurons of S+ and S- never shrink."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma 15 of [MMV24]: a linear net that classifies correctly loses at least |v|^2 gamma^2 L^2 / 4 per unit of time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

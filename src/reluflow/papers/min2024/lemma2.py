@@ -1,7 +1,5 @@
 """Lemma 2 of [MMV24]: near f = 0 every datum pulls with force about 1."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

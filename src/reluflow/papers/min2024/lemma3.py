@@ -1,7 +1,5 @@
 """Lemma 3 of [MMV24]: until T all weights and outputs stay of order eps."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma 4 of [MMV24]: at any moment, directions follow sign(v_j) P_w x_a(w) up to the size of the outputs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma 5 of [MMV24]: any two vectors of the cone K of the label-signed data have cosine at least mu."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma 6 of [MMV24]: S+ and S- are convex cones."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

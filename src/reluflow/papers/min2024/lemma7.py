@@ -1,7 +1,5 @@
 """Lemma 7 of [MMV24]: K lies inside S+, and -K inside S-."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma 8 of [MMV24]: a cap around x+ lies in S+, one around x- in S-; the largest, exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Lemma 9 of [MMV24]: K stays away from all that is in neither S+ nor S-; exactly by xi = mu^2."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

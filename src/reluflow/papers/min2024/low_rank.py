@@ -1,7 +1,5 @@
 """Theorem 1 of [MMV24], part 2, low-rank bias: two rank-one groups, stable rank at most 2 in the limit."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """The maximal path of [MMV24], Appendix C.2: no path (k+, k-) costs more, and its cost is at most 4 log n."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

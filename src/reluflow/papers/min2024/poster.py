@@ -1,7 +1,5 @@
 """The poster of [MMV24]: its four boxed statements and its formula for the motion of directions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

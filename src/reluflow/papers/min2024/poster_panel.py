@@ -1,28 +1,21 @@
 """The panel of the poster of [MMV24]: the toy's neurons, the two phases of its training, and MNIST alignment."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim
+from reluflow.papers.min2024 import _mnist, _plane
+from reluflow.plot import look
 
 REQUIRES = ("mnist",)
 SETTINGS = {
     "quick": dict(images=400, width=50, sigma=1e-6, seed=0, toy_last=40_000, last=6000, dtype="float32"),
     "full": dict(images=0, width=50, sigma=1e-6, seed=0, toy_last=40_000, last=15_000, dtype="float32"),
 }
-STATED = {
-    "paper": (
-        "toy",
-        "MNIST",
-    ),
-}
+STATED = {"paper": ("toy", "MNIST")}
 
 
 def compute(*, images, width, sigma, seed, toy_last, last, dtype):
-    import reluflow as rf
-    from reluflow.papers.min2024 import _mnist, _plane
-
     toy = _plane.run(rf.data.toy_plane(), width=width, sigma=sigma, seed=seed, panels=[0, 10_000], last=toy_last)
     digits = _mnist.run((1, 0), images, width, sigma, seed, last, dtype)
     names = ["loss", "mean_cosine", "least_cosine", "most_cosine"]
@@ -58,9 +51,6 @@ def facts(ds) -> list[Claim]:
 
 
 def draw(ds):
-    from reluflow.papers.min2024 import _mnist, _plane
-    from reluflow.plot import look
-
     fig = look.figure(look.PAGE, 2.2)
     left, middle, right = fig.subplots(1, 3, width_ratios=[1, 1.15, 1.15])
     _plane.state(left, ds, 10_000)

@@ -1,9 +1,8 @@
 """[MMV24], remark after Theorem 1: m random neurons leave S+ empty with probability at most 2^-m."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim, Report
 from reluflow.papers._chance import counted
 from reluflow.papers.min2024._constants import geometry
@@ -49,7 +48,6 @@ def check(data, samples: int = 20000, neurons: int = 200, seed: int = 0) -> Repo
 
 def _followed(data, neurons: int, seed: int) -> list[Claim]:
     """Where neurons end when followed until all have arrived, or as long as slow ones may need."""
-    import reluflow as rf
     from reluflow.papers.min2024._run import Run
 
     init = rf.init.balanced(neurons, data.d, log_scale=LOG_SCALE, seed=seed)

@@ -1,7 +1,5 @@
 """[MMV24], remark after Theorem 1: once in S+, a neuron is drawn to x+ itself (in S- to x-)."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

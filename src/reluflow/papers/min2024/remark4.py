@@ -1,7 +1,5 @@
 """Remark 4 of [MMV24]: the square loss meets Lemma 2's condition, so the early phase is the same."""
 
-from __future__ import annotations
-
 from reluflow.claim import Report
 from reluflow.papers.min2024.lemma2 import worst_ratio
 

@@ -1,9 +1,8 @@
 """Remarks 7 and 8 of [MMV24]: irregular solutions have probability 0, and corners are left in one way."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim, Report
 
 needs = "nothing"
@@ -16,8 +15,6 @@ def check(draws: int = 40, seed: int = 0) -> Report:
 
     Six separable data in R^5, exponential loss, e^-30, until every neuron has arrived. No slack: (46) has a margin.
     """
-    import reluflow as rf
-
     data = rf.data.orthogonally_separable(6, 5, 0.64, seed=0)
     odd = 0
     for k in range(draws):

@@ -1,7 +1,5 @@
 """[MMV24], Appendix C.2, second case: S- repels V+, S+ repels V-."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

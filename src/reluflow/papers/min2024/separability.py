@@ -1,10 +1,10 @@
 """Appendix A.2 of [MMV24]: how the alignment time depends on mu; two points at an angle, exactly."""
 
-from __future__ import annotations
-
 import numpy as np
 
+import reluflow as rf
 from reluflow.claim import Claim, Report
+from reluflow.papers.min2024._constants import constants
 
 needs = "nothing"
 forms = ("corrected", "printed")
@@ -21,9 +21,6 @@ def check(form="corrected", rtol: float = 1e-10) -> Report:
     0.02 (sin d against d). Slack of times: 100 rtol of the longest, 20; of the growth: what log tan(d/2) and log sin d
     differ by between the largest and the smallest angle, over the span.
     """
-    import reluflow as rf
-    from reluflow.papers.min2024._constants import constants
-
     phi = 1.2
     worst, t1, turns, mus = 0.0, [], [], []
     for delta in DELTAS:

@@ -1,7 +1,5 @@
 """Beyond (39) of [MMV24]: outputs reach 1/4 at about log(1/eps)/|x+|, with the next terms."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

@@ -1,7 +1,5 @@
 """Theorem 1 of [MMV24]: neurons align by t1; then the loss falls like 1/t and W becomes low-rank."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reluflow.claim import Claim, Report

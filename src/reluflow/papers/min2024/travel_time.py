@@ -1,7 +1,5 @@
 """Travel times of [MMV24], Appendix C.2: every neuron's path (k+, k-), its cost, and the time it really took."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
