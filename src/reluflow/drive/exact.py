@@ -17,6 +17,7 @@ from reluflow.drive.recorder import Costs, States, Tape
 from reluflow.drive.threads import PAUSE, PAYS, Team, threads_wanted
 from reluflow.drive.wake import note_free_to_leave
 from reluflow.engine import coupled, implicit, layout, rare, windows
+from reluflow.engine._jit import machine_code
 from reluflow.engine.pack import Coordinates, Units, pack, units_of
 from reluflow.engine.tracer import Window
 from reluflow.losses import LOSSES
@@ -427,7 +428,9 @@ class Machine:
 
     def _jump(self, first: int) -> float:
         self.span.next = first
-        return self._rare(rare.JUMP)
+        # Every array is the machine's own, of the types it began with.
+        handle = machine_code(rare.handle)
+        return handle(rare.JUMP, self.packed, self.state, self.run, self.scratch, self.span, self.looked)
 
     def _rare(self, mode: int) -> float:
         return rare.handle(mode, self.packed, self.state, self.run, self.scratch, self.span, self.looked)
