@@ -11,7 +11,7 @@ import numpy as np
 from reluflow.clock import Clock
 from reluflow.drive.loop import Driver
 from reluflow.drive.recorder import States
-from reluflow.engine.field import SLID
+from reluflow.engine.field import ON, SLID
 
 
 class Replay:
@@ -41,6 +41,11 @@ class Replay:
     def units(self) -> Any:
         """The units a flow is computed in, None for others."""
         return getattr(self._driver, "units", None)
+
+    @property
+    def slope(self) -> float:
+        """The slope of the activation."""
+        return float(self._driver.packed.slope)
 
     def known(self, clock: np.ndarray) -> None:
         """Raises where there is no state; a computed run has one at every instant of its span."""
@@ -88,6 +93,18 @@ class Replay:
         coords, (m, big) = self._driver.coords, self.surfaces
         full = np.zeros((len(code), m, coords.n), bool)
         full[:, :, coords.kept] = (code.reshape(len(code), m, big) & 3 == SLID)[:, :, self._driver.packed.surf]
+        return full
+
+    def active(self, code: np.ndarray) -> np.ndarray:
+        """Where the bit of a neuron that does not slide on a datum is above the slope, (rows, m, n), of a flow.
+
+        Read from the codes: bits take an evaluation of the forces.
+        """
+        packed, coords, (m, big) = self._driver.packed, self._driver.coords, self.surfaces
+        full = np.zeros((len(code), m, coords.n), bool)
+        if packed.slope < 1.0:
+            on = (code.reshape(len(code), m, big) & 3 == ON)[:, :, packed.surf]
+            full[:, :, coords.kept] = on ^ (packed.alpha < 0) if np.any(packed.alpha < 0) else on
         return full
 
     def signs(self) -> np.ndarray:
@@ -198,6 +215,13 @@ class Moments:
     def sliding(self) -> np.ndarray:
         """True where neuron j is sliding on datum i, (rows, width, n)."""
         return self._replay.sliding(self._states.code)
+
+    @cached_property
+    def active(self) -> np.ndarray:
+        """True where `bits` are above the slope, (rows, width, n); of no meaning where a neuron slides."""
+        if self._replay.units is None:
+            return self.bits > self._replay.slope
+        return self._replay.active(self._states.code)
 
     def expand(self, q: np.ndarray) -> np.ndarray:
         """Rows (..., width, r) in the run's own coordinates as rows (..., width, dim) in the data's."""

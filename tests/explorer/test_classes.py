@@ -44,7 +44,7 @@ def test_frames_hold_the_outputs_and_output_weights_of_every_class(sol, sent):
 
 
 def test_alignment_and_margins_are_those_of_the_library(sol):
-    states = frames.States(sol.frames, 0.0)
+    states = frames.States(sol.frames)
     free = ~np.any(states.bits == frames.SLIDING, axis=-1)
     known = rf.observe.pair_alignment(sol).values
     seen = free & ~np.isnan(known)

@@ -82,6 +82,34 @@ def test_extremal_directions_are_those_of_the_limit():
     assert frames.targets(solved("two_points", kind="gaussian").problem) == []
 
 
+@pytest.mark.parametrize("name", ["five_points", "orthogonal", "random", "three_classes", "nearly_orthogonal"])
+def test_the_bits_of_a_picture_are_those_of_the_run(name):
+    sol = solved(name, width=12)
+    seen, slope = sol.frames, sol.problem.activation.slope
+    wanted = np.where(seen.sliding, frames.SLIDING, seen.bits > slope)
+    np.testing.assert_array_equal(frames.States(sol.frames).bits, wanted)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3, 1.0])
+def test_the_bits_of_rows_on_both_sides_of_a_surface_are_read_from_codes(slope):
+    data = rf.Data([[1.0, 0.5], [-2.0, -1.0], [0.3, 1.0], [0.0, 0.0]], [1.0, 0.5, -0.7, 0.0])
+    init = rf.init.balanced(12, 2, log_scale=-3.0, seed=0)
+    seen = rf.solve(rf.Problem(data, init, activation=rf.LeakyReLU(slope)), rf.Flow(1e-6), t1=20.0).frames
+    still = ~seen.sliding
+    # On the far side a bit is 1 + slope - 1, which rounds to more than the slope.
+    np.testing.assert_array_equal(seen.active[still], (seen.bits > slope + 1e-12)[still])
+
+
+def test_stable_ranks_are_those_of_the_singular_values():
+    s = frames.States(solved("random", width=12).frames)
+    found = frames.ranks(s)
+    for k in (0, len(s) // 2, len(s) - 1):
+        w = s.unit[k] * np.exp(s.log_w[k] - np.max(s.log_w[k]))[:, None]
+        for column, mine in enumerate((s.sign[k] != 0, s.sign[k] > 0, s.sign[k] < 0)):
+            values = np.linalg.svd(w[mine], compute_uv=False)
+            np.testing.assert_allclose(found[k, column], np.sum(values**2) / values[0] ** 2, rtol=1e-6)
+
+
 def test_a_draft_is_a_smaller_picture_of_the_same_run():
     whole, _ = frames.picture(request.experiment(TABLES["five_points"]).run())
     draft, arrays = frames.picture(request.experiment(TABLES["five_points"], draft=True).run(), draft=True)

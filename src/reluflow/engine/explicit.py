@@ -70,20 +70,46 @@ def settle(problem, state, y, clock):
 
 
 @inner
+def add_stages(to, h, share, count, K):
+    """to += h sum_b share_b K_b over the first `count` stages, in their order; those without a share are left out.
+
+    Four stages at a time: their sum stays in a register.
+    """
+    b, four = 0, 0
+    b0, b1, b2 = 0, 0, 0
+    while b < count:
+        if share[b] != 0.0:
+            four += 1
+            if four == 1:
+                b0 = b
+            elif four == 2:
+                b1 = b
+            elif four == 3:
+                b2 = b
+            else:
+                w0, w1, w2, w3 = h * share[b0], h * share[b1], h * share[b2], h * share[b]
+                K0, K1, K2, K3 = K[b0], K[b1], K[b2], K[b]
+                for i in range(to.size):
+                    to[i] = to[i] + w0 * K0[i] + w1 * K1[i] + w2 * K2[i] + w3 * K3[i]
+                four = 0
+        b += 1
+    for part in range(four):
+        b = b0 if part == 0 else b1 if part == 1 else b2
+        w, row_b = h * share[b], K[b]
+        for i in range(to.size):
+            to[i] += w * row_b[i]
+
+
+@inner
 def stages(problem, state, scratch, clock, h, to, watched):
     """The step of size h from the present state, given K[0]: fills K[1:12] and `to`, settled.
 
     `watched`: work.held gets the release margins of the held surfaces at the stages.
     """
     y, K = state.y, scratch.K
-    size = y.size
     for a in range(1, STAGES + 1):
         copy(to, y)
-        for b in range(a):
-            w = h * A[a, b]
-            if w != 0.0:
-                for i in range(size):
-                    to[i] += w * K[b, i]
+        add_stages(to, h, A[a], a, K)
         if a < STAGES:
             velocity(problem, state, to, clock + C[a] * h, K[a], scratch.work)
             if watched and a < STAGES - 1:
@@ -222,11 +248,7 @@ def dense(problem, state, scratch):
     size = y.size
     for a in range(13, 16):
         copy(tmp, y)
-        for b in range(a):
-            w = h * A[a, b]
-            if w != 0.0:
-                for i in range(size):
-                    tmp[i] += w * K[b, i]
+        add_stages(tmp, h, A[a], a, K)
         velocity(problem, state, tmp, clock + C[a] * h, K[a], scratch.work)
     for i in range(size):
         d = y1[i] - y[i]
@@ -236,8 +258,4 @@ def dense(problem, state, scratch):
     for p in range(4):
         part = P[3 + p]
         fill(part, 0.0)
-        for b in range(16):
-            w = h * DENSE[p, b]
-            if w != 0.0:
-                for i in range(size):
-                    part[i] += w * K[b, i]
+        add_stages(part, h, DENSE[p], 16, K)

@@ -147,20 +147,18 @@ def outputs(problem, state, y, work):
         e2c = np.exp(2.0 * c[j])
         work.e2c[j] = e2c
         amp = e2c * b[j]
-        q = row(y, j, r)
+        u, bits = work.u[j], state.bits[j]
+        if not blas:
+            dots(row(y, j, r), problem.e, u)
+        if state.slid[j] == 0:
+            for k in range(big):
+                acc[0, k] += amp * bits[k] * u[k]
+                acc[1, k] += amp * u[k]
+            continue
         for k in range(big):
-            if blas:
-                u = work.u[j, k]
-            else:
-                u = 0.0
-                for i in range(r):
-                    u += q[i] * problem.e[k, i]
-                work.u[j, k] = u
-            kind = state.code[j, k] & 3
-            if kind >= SLID:
-                continue
-            acc[0, k] += amp * state.bits[j, k] * u
-            acc[1, k] += amp * u
+            if (state.code[j, k] & 3) < SLID:
+                acc[0, k] += amp * bits[k] * u[k]
+                acc[1, k] += amp * u[k]
     add_up(problem, acc, work.f)
 
 
@@ -236,31 +234,22 @@ def pulls(problem, state, jump, base, work):
     m, big = state.bits.shape
     r = problem.e.shape[1]
     bits, code, dead, basis = state.bits, state.code, state.dead, state.basis
+    D, free, coef = work.pull, work.free, work.coef
     blas = m * big * r > BLAS_ABOVE
-    if blas:
-        for j in range(m):
-            for k in range(big):
-                work.coef[j, k] = 0.0 if (code[j, k] & 3) >= SLID or dead[j] != 0 else bits[j, k] * jump[k] + base[k]
-        times(work.coef, problem.e, work.free)
-    D, free = work.pull, work.free
     for j in range(m):
-        if not blas:
-            for i in range(r):
-                free[j, i] = 0.0
+        for k in range(big):
+            coef[j, k] = 0.0 if (code[j, k] & 3) >= SLID or dead[j] != 0 else bits[j, k] * jump[k] + base[k]
+    if blas:
+        times(coef, problem.e, free)
+    for j in range(m):
         if dead[j] != 0:
-            for i in range(r):
-                D[j, i] = 0.0
+            fill(free[j], 0.0)
+        elif not blas:
+            dots(coef[j], problem.et, free[j])
+    copy_rows(D, free)
+    for j in range(m):
+        if dead[j] != 0:
             continue
-        if not blas:
-            for k in range(big):
-                if (code[j, k] & 3) >= SLID:
-                    continue
-                coef = bits[j, k] * jump[k] + base[k]
-                if coef != 0.0:
-                    for i in range(r):
-                        free[j, i] += coef * problem.e[k, i]
-        for i in range(r):
-            D[j, i] = free[j, i]
         for p in range(state.slid[j]):
             dot = 0.0
             for i in range(r):
@@ -311,6 +300,60 @@ def penalty(problem, state, y):
 
 
 @inner
+def planar_outputs(problem, state, y, work):
+    """Fills work.u, work.acc and work.e2c in the plane, four surfaces at a time: their sums over neurons, each in the
+    order of the neurons, stay in registers."""
+    m, big = state.bits.shape
+    bits, code, dead, slid = state.bits, state.code, state.dead, state.slid
+    b, c = weights(y, m)
+    e, acc, e2c, u = problem.e, work.acc, work.e2c, work.u
+    for j in range(m):
+        e2c[j] = np.exp(2.0 * c[j]) if dead[j] == 0 else 0.0
+    k = 0
+    while k + 4 <= big:
+        x0, y0, x1, y1 = e[k, 0], e[k, 1], e[k + 1, 0], e[k + 1, 1]
+        x2, y2, x3, y3 = e[k + 2, 0], e[k + 2, 1], e[k + 3, 0], e[k + 3, 1]
+        on0, on1, on2, on3, all0, all1, all2, all3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(m):
+            if dead[j] != 0:
+                continue
+            amp, q0, q1 = e2c[j] * b[j], y[2 * j], y[2 * j + 1]
+            to, bit = u[j, k : k + 4], bits[j, k : k + 4]
+            u0, u1, u2, u3 = q0 * x0 + q1 * y0, q0 * x1 + q1 * y1, q0 * x2 + q1 * y2, q0 * x3 + q1 * y3
+            to[0], to[1], to[2], to[3] = u0, u1, u2, u3
+            kind = code[j, k : k + 4]
+            free = slid[j] == 0
+            if free or (kind[0] & 3) < SLID:
+                on0 += amp * bit[0] * u0
+                all0 += amp * u0
+            if free or (kind[1] & 3) < SLID:
+                on1 += amp * bit[1] * u1
+                all1 += amp * u1
+            if free or (kind[2] & 3) < SLID:
+                on2 += amp * bit[2] * u2
+                all2 += amp * u2
+            if free or (kind[3] & 3) < SLID:
+                on3 += amp * bit[3] * u3
+                all3 += amp * u3
+        acc[0, k], acc[0, k + 1], acc[0, k + 2], acc[0, k + 3] = on0, on1, on2, on3
+        acc[1, k], acc[1, k + 1], acc[1, k + 2], acc[1, k + 3] = all0, all1, all2, all3
+        k += 4
+    while k < big:
+        x0, y0 = e[k, 0], e[k, 1]
+        on0, all0 = 0.0, 0.0
+        for j in range(m):
+            if dead[j] != 0:
+                continue
+            amp, u0 = e2c[j] * b[j], y[2 * j] * x0 + y[2 * j + 1] * y0
+            u[j, k] = u0
+            if (code[j, k] & 3) < SLID:
+                on0 += amp * bits[j, k] * u0
+                all0 += amp * u0
+        acc[0, k], acc[1, k] = on0, all0
+        k += 1
+
+
+@inner
 def planar(problem, state, y, s, out, work):
     """`field` in the plane: the same sums with the two coordinates written out.
 
@@ -319,34 +362,11 @@ def planar(problem, state, y, s, out, work):
     """
     m, big = state.bits.shape
     bits, code, dead, slid, basis = state.bits, state.code, state.dead, state.slid, state.basis
-    b, c = weights(y, m)
+    b, _ = weights(y, m)
     b_rate, c_rate = weights(out, m)
-    e, acc = problem.e, work.acc
-    for k in range(big):
-        acc[0, k] = 0.0
-        acc[1, k] = 0.0
-    for j in range(m):
-        if dead[j] != 0:
-            work.e2c[j] = 0.0
-            continue
-        e2c = np.exp(2.0 * c[j])
-        work.e2c[j] = e2c
-        amp = e2c * b[j]
-        q0, q1 = y[2 * j], y[2 * j + 1]
-        if slid[j] == 0:
-            for k in range(big):
-                u = q0 * e[k, 0] + q1 * e[k, 1]
-                work.u[j, k] = u
-                acc[0, k] += amp * bits[j, k] * u
-                acc[1, k] += amp * u
-        else:
-            for k in range(big):
-                u = q0 * e[k, 0] + q1 * e[k, 1]
-                work.u[j, k] = u
-                if (code[j, k] & 3) < SLID:
-                    acc[0, k] += amp * bits[j, k] * u
-                    acc[1, k] += amp * u
-    add_up(problem, acc, work.f)
+    e = problem.e
+    planar_outputs(problem, state, y, work)
+    add_up(problem, work.acc, work.f)
     G = drive(problem, work.f, work.g)
     per_surface(problem, work.g, work.jump, work.base)
     fac = np.exp(G + s)

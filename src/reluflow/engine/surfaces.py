@@ -268,12 +268,12 @@ def margins(problem, state, work, out):
         scale = 1e-300
         held, loose, codes = 0.0, 0.0, 0
         for k in range(big):
-            if (state.code[j, k] & 3) < SLID:
-                scale += abs(state.bits[j, k] * work.jump[k] + work.base[k])
-                loose += state.bits[j, k] * work.noise[k]
-            else:
-                held += abs(work.jump[k]) + abs(work.base[k])
-                codes += 1
+            # Without a branch, which would be guessed wrong where every neuron is held on another surface.
+            live = (state.code[j, k] & 3) < SLID
+            scale += abs(state.bits[j, k] * work.jump[k] + work.base[k]) if live else 0.0
+            loose += state.bits[j, k] * work.noise[k] if live else 0.0
+            held += 0.0 if live else abs(work.jump[k]) + abs(work.base[k])
+            codes += 0 if live else 1
         clear = 2.0 * ROUND * (scale + held) / scale
         if codes > state.slid[j]:
             margin, k = dependent_margin(problem, state, work, j, scale, ROUND * (scale + held) + loose)

@@ -33,13 +33,12 @@ class States:
 
     COLUMNS = ("t", "log_t", "unit", "log_w", "log_a", "sign", "head", "log_loss", "outputs", "bits")
 
-    def __init__(self, seen, slope: float):
+    def __init__(self, seen):
         """From the columns of `sol.frames` or `sol.moments(...)`."""
         self.t, self.log_t = seen.t, seen.log_t
-        # First, since outputs and losses are found on the way.
-        self.bits = np.where(seen.sliding, SLIDING, seen.bits > slope).astype(np.uint8)  # OFF, ON, SLIDING
+        self.bits = np.where(seen.sliding, np.uint8(SLIDING), seen.active.view(np.uint8))  # OFF, ON, SLIDING
         w, a, scale = seen.w, seen.a, seen.log_scale
-        size = np.maximum(np.linalg.norm(w, axis=-1), TINY)
+        size = np.maximum(np.sqrt(np.einsum("...i,...i->...", w, w)), TINY)
         self.unit = w / size[..., None]
         self.log_w = scale + np.log(size)
         # With classes `head` is the direction of a in R^k and no sign is kept; with one output that is the sign.
@@ -85,22 +84,22 @@ def activity(s: States) -> np.ndarray:
 
 def refined(sol, most: int, more: int, also=()) -> States:
     """The run's own frames, at most `most`, those at times `log t` in `also`, and up to `more` where much happens."""
-    own, slope = sol.frames, sol.problem.activation.slope
+    own = sol.frames
     if len(own) > most:
         own = own[np.unique(np.linspace(0, len(own) - 1, most).astype(int))]
-    states = States(own, slope)
+    states = States(own)
     if len(states) < 2:
         return states
     descent = is_descent(sol)
     step = float(sol.method.step) if descent else None
     extra = fresh(np.asarray(also, float), states, step)
     if len(extra):
-        states = states.joined(States(sol.moments(log_t=extra), slope))
+        states = states.joined(States(sol.moments(log_t=extra)))
     rounds = ROUNDS["descent" if descent else "flow"] if more else 0
     for _ in range(rounds):
         wanted = fresh(between(states, more // rounds), states, step)
         if len(wanted):
-            states = states.joined(States(sol.moments(log_t=wanted), slope))
+            states = states.joined(States(sol.moments(log_t=wanted)))
     return states
 
 
@@ -236,6 +235,14 @@ def ranks(s: States) -> np.ndarray:
     found = np.zeros((len(s), 1 + len(groups)), np.float32)
     top = np.max(s.log_w, axis=1, keepdims=True)
     every = np.exp(s.log_w - np.where(np.isfinite(top), top, 0.0))
+    if s.unit.shape[-1] == 2:
+        # Sums over neurons of x^2, xy, y^2, of all and of each group.
+        x, y = s.unit[..., 0], s.unit[..., 1]
+        weights = np.stack([every * every, *(np.where(mine, every * every, 0.0) for mine in groups)], axis=1)
+        if np.all(np.max(weights, axis=2) >= FAINT**2):
+            a, b, c = np.moveaxis(weights @ np.stack([x * x, x * y, y * y], axis=2), 2, 0)
+            found[:] = np.sum(weights, axis=2) / largest_of_two(a, b, c)
+            return found
     for column, mine in enumerate((None, *groups)):
         size = every if mine is None else np.where(mine, every, 0.0)
         if mine is not None and np.any(np.max(size, axis=1) < FAINT):  # below the others, or without neurons
@@ -251,9 +258,14 @@ def largest(w: np.ndarray) -> np.ndarray:
     if w.shape[2] == 2:
         x, y = w[..., 0], w[..., 1]
         a, b, c = np.sum(x * x, axis=1), np.sum(x * y, axis=1), np.sum(y * y, axis=1)
-        return 0.5 * (a + c + np.hypot(a - c, 2 * b))
+        return largest_of_two(a, b, c)
     other = np.swapaxes(w, 1, 2)
     return np.linalg.eigvalsh(w @ other if w.shape[1] < w.shape[2] else other @ w)[:, -1]
+
+
+def largest_of_two(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """The larger eigenvalue of [[a, b], [b, c]]."""
+    return 0.5 * (a + c + np.hypot(a - c, 2 * b))
 
 
 def margins(s: States, problem) -> np.ndarray:
@@ -353,4 +365,8 @@ def class_names(problem) -> list[str]:
 
 def finite(a: np.ndarray) -> np.ndarray:
     """Infinities as the largest numbers: the page reads them from the logarithms."""
-    return np.nan_to_num(np.asarray(a, float), nan=0.0, posinf=1.7e308, neginf=-1.7e308)
+    a = np.asarray(a, float)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(a)):
+            return a
+    return np.nan_to_num(a, nan=0.0, posinf=1.7e308, neginf=-1.7e308)

@@ -28,9 +28,9 @@ def record() -> bytes:
     problem = rf.Problem(data, init, loss="exponential", reduction="mean")
     sol = rf.solve(problem, rf.Descent(step=STEP), t1=STEP * ITERATIONS, save=rf.Save(frames=800, memory="512 MiB"))
     seen = sol.frames
-    event = np.concatenate([[0.0], np.cumsum(activity(States(seen, 0.0)))])
+    event = np.concatenate([[0.0], np.cumsum(activity(States(seen)))])
     keep = np.unique(np.searchsorted(event, np.linspace(0.0, event[-1], FRAMES)).clip(0, len(seen) - 1))
-    states = States(seen[keep], 0.0)
+    states = States(seen[keep])
     header, arrays = picture(sol, states=states)
     few = chosen(data.y)
     for name, axis in (("outputs", 1), ("y", 0), ("xy", 0), ("bits", 2), ("margin", 1)):
