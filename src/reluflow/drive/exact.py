@@ -254,6 +254,7 @@ class Machine(Bursts):
         return found[np.argsort(found[:, 0], kind="stable")]
 
     def _jump(self, first: int) -> float:
+        self._count_ways(rare.JUMP)
         self.span.next = first
         # Every array is the machine's own, of the types it began with.
         handle = machine_code(rare.handle)

@@ -103,7 +103,7 @@ def calling(function: Callable, **others: Callable) -> Callable:
 def machine_code(compiled: Callable) -> Callable:
     """What an entry was compiled to. A call of the entry looks up the types of its fifty arrays first, which takes
     longer than unpacking them; here they must be those of an earlier call. The entry itself before there was one."""
-    found = list(getattr(compiled, "overloads", {}).values())
+    found = list(getattr(compiled, "overloads", {}).values()) if tested(numba.__version__) else []
     return found[0].entry_point if len(found) == 1 else compiled
 
 
