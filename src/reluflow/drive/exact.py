@@ -12,7 +12,6 @@ from reluflow.drive.recorder import Tape
 from reluflow.drive.threads import PAUSE, PAYS, Team, threads_wanted
 from reluflow.drive.wake import note_free_to_leave
 from reluflow.engine import coupled, implicit, layout, rare, stiff, ways, windows
-from reluflow.engine._jit import machine_code
 from reluflow.engine.coupled import GO_ON
 from reluflow.engine.pack import Units, pack, units_of
 from reluflow.engine.tracer import Window
@@ -256,9 +255,7 @@ class Machine(Bursts):
     def _jump(self, first: int) -> float:
         self._count_ways(rare.JUMP)
         self.span.next = first
-        # Every array is the machine's own, of the types it began with.
-        handle = machine_code(rare.handle)
-        return handle(rare.JUMP, self.packed, self.state, self.run, self.scratch, self.span, self.looked)
+        return self._rare(rare.JUMP)
 
     def _count_ways(self, mode: int) -> None:
         """Tabulates the ways out of w = 0 before they are first needed, so that no decision depends on which came

@@ -100,13 +100,6 @@ def calling(function: Callable, **others: Callable) -> Callable:
     return inner(again)
 
 
-def machine_code(compiled: Callable) -> Callable:
-    """What an entry was compiled to. A call of the entry looks up the types of its fifty arrays first, which takes
-    longer than unpacking them; here they must be those of an earlier call. The entry itself before there was one."""
-    found = list(getattr(compiled, "overloads", {}).values()) if tested(numba.__version__) else []
-    return found[0].entry_point if len(found) == 1 else compiled
-
-
 @cache
 def sources(folder: Path | None = None) -> str:
     """A digest of all that the kernels in `folder` are made from: what lies there, and the kernels here, which those of
