@@ -53,6 +53,9 @@ MOST = 64  # data: beyond, the 5n equations of a step cost more than they save
 STAGES = 5
 ORDER = 6  # of the error estimate in h
 TURNS, REFRESHES = 12, 4  # Newton iterations, and how often V, kappa and J are taken anew
+MILD = (
+    100.0  # over the longest stable step: up to there what Newton leaves within the tolerance is no force that counts
+)
 
 
 def _collocation():
@@ -384,7 +387,8 @@ def stages(problem, state, run, scratch, h, to):
         if not np.isfinite(moved):
             return False
         # To rounding, if a few more turns do it: where forces have almost settled, an error of the outputs is a force.
-        if moved <= 1e-14 or (moved <= 1e-3 * run.rtol and (moved > 0.1 * before or turn == TURNS - 1)):
+        slow = moved > 0.1 * before or turn == TURNS - 1 or h <= MILD * scratch.step.longest
+        if moved <= 1e-14 or (moved <= 1e-3 * run.rtol and slow):
             for a in range(STAGES):
                 held_still(problem, state, stiff.Z[a])
             for i in range(size):

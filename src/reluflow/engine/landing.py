@@ -18,6 +18,7 @@ ON_IT = 1e-13  # |<q, e>| at which a neuron has landed
 NEAR = 1e-3  # of a step, from its end, which is settled: there it decides, and not the collocation polynomial
 TURNS = 8  # corrections of the length of a step that is to end on a surface
 ROUNDS = 12  # events of a step, the later first
+FAR = 32.0  # longest stable steps: to a nearer event explicit ones cost less than the tries of a landing
 SECTIONS = 60  # sections of the interval in which a surface is released
 
 
@@ -164,6 +165,8 @@ def land(problem, state, run, scratch):
             x = 2.0
         if min(x, place) > 1.0:
             return True
+        if min(x, place) * step.h < FAR * step.longest:
+            return False
         step.x = 2.0
         if x <= place:
             step.neuron, step.surface = j, k
