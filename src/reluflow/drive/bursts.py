@@ -203,6 +203,10 @@ class Bursts(ABC):
 
     def restore(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
         """Puts a checkpoint back."""
+        if self.mode == rare.START:
+            # Of a run read from a file: errors of the energy are relative to the loss at the start.
+            self._rare(rare.START)
+            self.run.log_used = 0
         self._put(y, code)
         self.run.clock, self.run.step = clock, abs(resume)
         self.run.regime = layout.COUPLED if resume > 0.0 else layout.WINDOWS
@@ -211,7 +215,7 @@ class Bursts(ABC):
             self._window.stretch.open = 0
         # What a replay gives must not depend on what was replayed before it.
         self.work.probe[:] = 1.0 / np.sqrt(max(self.work.probe.size, 1))
-        self.run.wait = self.run.origin = self.run.checked = self.run.patience = 0
+        self.run.wait = self.run.origin = self.run.checked = self.run.patience = self.run.pending = 0
 
     def look(
         self, clock: np.ndarray, y: np.ndarray, code: np.ndarray, bits: bool = False
