@@ -41,7 +41,6 @@ class Hold(NamedTuple):
     scale: float  # sum of the moduli of the neuron's forces on other surfaces
     held: float  # the same for the surfaces it is held on
     noise: float  # rounding error of the jump
-    loose: float  # rounding error of the forces on other surfaces
     slope: float
     pinned: bool
 
@@ -66,7 +65,7 @@ class Box(NamedTuple):
     n: np.ndarray
     v: np.ndarray  # p - G n, the normal velocities
     scale: float  # sum of the moduli of all forces
-    grain: float  # rounding of the velocities, that of the forces on other surfaces included
+    grain: float  # rounding of the velocities
     dependent: bool  # whether the normals depend on each other
 
 
@@ -140,7 +139,7 @@ def noise(problem, state, y, work):
 @inner
 def grain_of_hold(hold):
     """Forces on a held surface that are rounding."""
-    return ROUND * (hold.scale + hold.held) + 10.0 * hold.noise + hold.loose
+    return ROUND * (hold.scale + hold.held) + 10.0 * hold.noise
 
 
 @inner
@@ -266,17 +265,16 @@ def margins(problem, state, work, out):
         if state.slid[j] == 0 or state.dead[j] != 0:
             continue
         scale = 1e-300
-        held, loose, codes = 0.0, 0.0, 0
+        held, codes = 0.0, 0
         for k in range(big):
             # Without a branch, which would be guessed wrong where every neuron is held on another surface.
             live = (state.code[j, k] & 3) < SLID
             scale += abs(state.bits[j, k] * work.jump[k] + work.base[k]) if live else 0.0
-            loose += state.bits[j, k] * work.noise[k] if live else 0.0
             held += 0.0 if live else abs(work.jump[k]) + abs(work.base[k])
             codes += 0 if live else 1
         clear = 2.0 * ROUND * (scale + held) / scale
         if codes > state.slid[j]:
-            margin, k = dependent_margin(problem, state, work, j, scale, ROUND * (scale + held) + loose)
+            margin, k = dependent_margin(problem, state, work, j, scale, ROUND * (scale + held))
             margin = muted(state, j, k, margin, clear)
             for a in range(state.slid[j]):
                 out[j, state.where[j, a]] = margin
@@ -293,7 +291,7 @@ def margins(problem, state, work, out):
             if abs(F) <= 10.0 * work.noise[k]:
                 continue
             pinned = (state.code[j, k] & 3) == PINNED
-            margin, to = held_margin(F, need, Hold(s, scale, held, work.noise[k], loose, problem.slope, pinned))
+            margin, to = held_margin(F, need, Hold(s, scale, held, work.noise[k], problem.slope, pinned))
             margin = muted(state, j, k, margin, clear)
             if s * F < 0.0 and not pinned:
                 state.bits[j, k] = min(1.0, max(problem.slope, need / F))
@@ -633,17 +631,15 @@ def gather(problem, state, work, j):
         if mark[k] != ABSENT:
             surface[t] = k
             t += 1
-    scale, loose = 1e-300, 0.0
+    scale = 1e-300
     for a in range(t):
         p[a] = 0.0
     for k in range(big):
-        if mark[k] == ABSENT:
-            loose += state.bits[j, k] * work.noise[k]
         coef = work.base[k] + (state.bits[j, k] * work.jump[k] if mark[k] == ABSENT else 0.0)
         scale += abs(coef) + (abs(work.jump[k]) if mark[k] != ABSENT else 0.0)
         for a in range(t):
             p[a] += s * coef * problem.gram[surface[a], k]
-    grain = ROUND * scale + loose
+    grain = ROUND * scale
     # n is the force s m F along e_k with its sign turned, so that attracting surfaces have n = m |F| >= 0.
     for a in range(t):
         k = surface[a]
@@ -651,7 +647,7 @@ def gather(problem, state, work, j):
         for b in range(t):
             G[a, b] = problem.gram[k, surface[b]]
         # Bits that differ by less than rounding decide nothing: such a surface is simply crossed.
-        attract[a] = 1 if s * F * (1.0 - problem.slope) < -(ROUND * scale + 10.0 * work.noise[k]) else 0
+        attract[a] = 1 if s * F * (1.0 - problem.slope) < -(grain + 10.0 * work.noise[k]) else 0
         if attract[a] == 1 and mark[k] != FORCE_OFF and mark[k] != FORCE_ON:
             lower[a], upper[a] = problem.slope * abs(F), abs(F)
         else:
