@@ -205,8 +205,9 @@ class Bursts(ABC):
         """Puts a checkpoint back."""
         if self.mode == rare.START:
             # Of a run read from a file: errors of the energy are relative to the loss at the start.
-            self._rare(rare.START)
-            self.run.log_used = 0
+            begun = type(self)(*self.made_of)
+            begun._rare(rare.START)
+            self.run.loss0 = begun.run.loss0
         self._put(y, code)
         self.run.clock, self.run.step = clock, abs(resume)
         self.run.regime = layout.COUPLED if resume > 0.0 else layout.WINDOWS
