@@ -24,7 +24,7 @@ import numpy as np
 
 from reluflow.engine import loss as losses
 from reluflow.engine._jit import glue, inner
-from reluflow.engine.descent import all_rows, drive, look, pulls, total
+from reluflow.engine.descent import all_rows, look, pulls, total
 
 ORDER = 9  # sums over nodes go by threes
 TOLERANCE = 1e-13  # error estimate of one leap, relative to every neuron
@@ -120,7 +120,6 @@ def field(task, st, work, out):
     """The change at the present state into `out`; returns how many bits and signs are others than before."""
     batch = all_rows(task, work)
     changed, flips = look(task, st, batch, work)
-    drive(task, batch)
     pulls(task, batch, work)
     change(task, st, work, out)
     return changed + flips

@@ -333,7 +333,7 @@ def take_events(task, st, run, jump, work, room):
                     z += task.x[i, k] * jump.q[k]
                 u[i, j] = bit(task, z)
                 if u[i, j] != st.mask[i, j]:
-                    moved[i] = 1.0
+                    moved[i] += 1.0
     note_signs(st, run, room.ev)
     note_bits(task, st, run, room.ev, u, moved)
     for j in range(m):

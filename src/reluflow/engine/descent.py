@@ -29,7 +29,7 @@ STEPPING, COLLECTING, LEAPING, JUMPING = 0, 1, 2, 3
 CHECKPOINT, FRAME = 1, 2
 
 ALIVE, DEAD, DOUBTFUL = 0, 1, 2
-ROWS = 512  # of data in one product: its results are used before they leave the cache
+ROWS = 256  # of data in one product: they and its results are used before they leave the cache
 RESCALE = 15  # mantissas are rescaled when the iteration has none of these bits: every 16th
 RESTING = 1.1e-16  # a relative change below the rounding of float64
 UNSEEN = 1e-32  # |theta_j|^2 of a neuron that only shrinks
@@ -112,17 +112,19 @@ class Room(NamedTuple):
 class Work(NamedTuple):
     """The order of the data, and scratch space for batches of up to `batch` rows.
 
-    x, flat and turn are empty without matrix products.
+    x, flat, force, turn and block are empty without matrix products.
     """
 
     order: np.ndarray  # data in the order of some epochs; 0 ... n - 1 for full batches
     x: np.ndarray  # (batch d,) the rows of a mini-batch
-    flat: np.ndarray  # (ROWS m,) products
-    turn: np.ndarray  # (m, d) a matrix transposed
-    u: np.ndarray  # (batch m,) <q_j, x_i>, then bits, then bits times forces
+    flat: np.ndarray  # (ROWS m,) <q_j, x_i>, then bits times forces
+    force: np.ndarray  # (ROWS,) g_i
+    turn: np.ndarray  # (m, d) q with neurons as rows
+    block: np.ndarray  # (2, m, d) D with neurons as rows, of some data and of all
+    u: np.ndarray  # (batch m,) <q_j, x_i>, then bits
     amp_b: np.ndarray  # (m,) e^{2c} b, then step times b
     f: np.ndarray  # (batch,)
-    g: np.ndarray  # (batch,) forces; before that, how many bits of a row changed
+    g: np.ndarray  # (batch,) how many bits of a row changed; then forces, where products are not used
     D: np.ndarray  # (d, m)
     h: np.ndarray  # (m,) <D, q>
     part: np.ndarray  # (m,) what each neuron adds to a sum
@@ -204,82 +206,131 @@ def total(part):
 
 @glue
 def look(task, st, batch, work):
-    """Outputs and bits of a batch; returns how many bits and signs changed since last time."""
-    d, m = st.q.shape
-    u, amp_b, part, moved = batch.u, work.amp_b, work.part, batch.g
-    count = batch.f.size
+    """Outputs and bits of a batch, and its D where products are used; returns how many bits and signs changed."""
+    m = st.b.size
+    u, amp_b, moved = batch.u, work.amp_b, batch.g
     full = task.batch == task.y.size
-    changed, flips = 0.0, 0.0
+    changed, flips = 0, 0
     for j in range(m):
         amp_b[j] = st.amp[j] * st.b[j]
-        flips += 1.0 if st.b[j] * st.sign[j] <= 0.0 else 0.0
+        flips += 1 if st.b[j] * st.sign[j] <= 0.0 else 0
     if task.products:
-        # Neurons as rows: OpenBLAS is a third faster with the long side last.
-        for k in range(d):
-            for j in range(m):
-                work.turn[j, k] = st.q[k, j]
-    first, rows = 0, 0  # of the product at hand
-    for p in range(count):
-        if task.products:
-            if p == first + rows:
-                first, rows = p, min(ROWS, count - p)
-                product(work.turn, batch.x[p : p + rows].T, work.flat[: rows * m].reshape(m, rows))
-            for j in range(m):
-                u[p, j] = work.flat[j * rows + (p - first)]
-        else:
-            i = batch.rows[p]
-            c = task.x[i, 0]
-            for j in range(m):
-                u[p, j] = c * st.q[0, j]
-            for k in range(1, d):
-                c = task.x[i, k]
-                for j in range(m):
-                    u[p, j] += c * st.q[k, j]
-        for j in range(m):
-            z = u[p, j]
-            s = bit(task, z)
-            part[j] = amp_b[j] * (s * z)
-            u[p, j] = s
-        batch.f[p] = total(part)
+        by_products(task, st, batch, work)
+    for p in range(batch.f.size):
+        if not task.products:
+            batch.f[p] = output(task, st, batch, work, p)
         if full:
+            moves = 0
             for j in range(m):
-                part[j] = abs(u[p, j] - st.mask[p, j])
-            moved[p] = total(part)
-            changed += moved[p]
+                moves += 1 if u[p, j] != st.mask[p, j] else 0
+            moved[p] = moves
+            changed += moves
     return changed, flips
 
 
 @glue
-def drive(task, batch):
-    """g_i = -dL/df_i of a batch."""
-    weight = (1.0 / batch.f.size if task.mean == 1 else 1.0) * losses.factor(task.loss)
-    for p in range(batch.f.size):
-        batch.g[p] = losses.force(task.loss, weight, task.y[batch.rows[p]], batch.f[p])
+def output(task, st, batch, work, p):
+    """The output of row p of a batch, and its bits: one loop over the neurons in the plane, one more for every further
+    dimension."""
+    d, m = st.q.shape
+    u, x, i = batch.u, task.x, batch.rows[p]
+    last = x[i, d - 1]
+    if d == 2:
+        c = x[i, 0]
+        for j in range(m):
+            z = c * st.q[0, j]
+            z += last * st.q[1, j]
+            u[p, j] = bit(task, z)
+            work.part[j] = work.amp_b[j] * (u[p, j] * z)
+    else:
+        for j in range(m):
+            u[p, j] = 0.0
+        for k in range(d - 1):
+            c = x[i, k]
+            for j in range(m):
+                u[p, j] += c * st.q[k, j]
+        for j in range(m):
+            z = u[p, j] + last * st.q[d - 1, j]
+            u[p, j] = bit(task, z)
+            work.part[j] = work.amp_b[j] * (u[p, j] * z)
+    return total(work.part)
+
+
+@inner
+def by_products(task, st, batch, work):
+    """Outputs, bits and D of a batch by matrix products, some rows at a time: a row is read from memory once.
+
+    Neurons are rows of the products: OpenBLAS is a third faster with the long side last.
+    """
+    d, m = st.q.shape
+    some, all_ = work.block[0], work.block[1]
+    weight = weight_of(task, batch)
+    for j in range(m):
+        for k in range(d):
+            work.turn[j, k] = st.q[k, j]
+            all_[j, k] = 0.0
+    for first in range(0, batch.f.size, ROWS):
+        rows = min(ROWS, batch.f.size - first)
+        x, z = batch.x[first : first + rows], work.flat[: rows * m].reshape(m, rows)
+        f, g, u = batch.f[first : first + rows], work.force[:rows], batch.u[first : first + rows]
+        product(work.turn, x.T, z)
+        for p in range(rows):
+            f[p] = 0.0
+        for j in range(m):
+            for p in range(rows):
+                f[p] += work.amp_b[j] * (bit(task, z[j, p]) * z[j, p])
+        for p in range(rows):
+            g[p] = losses.force(task.loss, weight, task.y[batch.rows[first + p]], f[p])
+            for j in range(m):
+                u[p, j] = bit(task, z[j, p])
+        for j in range(m):
+            for p in range(rows):
+                z[j, p] = bit(task, z[j, p]) * g[p]
+        product(z, x, some)
+        for j in range(m):
+            for k in range(d):
+                all_[j, k] += some[j, k]
+    for j in range(m):
+        for k in range(d):
+            work.D[k, j] = all_[j, k]
+
+
+@glue
+def weight_of(task, batch):
+    """What a datum's loss counts in the gradient of the batch."""
+    return (1.0 / batch.f.size if task.mean == 1 else 1.0) * losses.factor(task.loss)
 
 
 @glue
 def pulls(task, batch, work):
-    """D_j of the batch from its bits, which are overwritten by products."""
+    """g_i = -dL/df_i of a batch, and D_j from its bits; with products `look` has left it."""
     u, g, D = batch.u, batch.g, work.D
     d, m = D.shape
-    count = g.size
-    if task.products:
-        for p in range(count):
-            for j in range(m):
-                u[p, j] *= g[p]
-        product(u.T, batch.x, work.turn)
+    if not task.products:
+        weight = weight_of(task, batch)
+        for p in range(g.size):
+            g[p] = losses.force(task.loss, weight, task.y[batch.rows[p]], batch.f[p])
         for k in range(d):
             for j in range(m):
-                D[k, j] = work.turn[j, k]
-    else:
-        for k in range(d):
-            c = g[0] * task.x[batch.rows[0], k]
-            for j in range(m):
-                D[k, j] = c * u[0, j]
-            for p in range(1, count):
+                D[k, j] = 0.0
+            p = 0
+            while p + 4 <= g.size:  # four rows at a time: D is read and written once for them
+                i = batch.rows[p : p + 4]
+                c0, c1 = g[p] * task.x[i[0], k], g[p + 1] * task.x[i[1], k]
+                c2, c3 = g[p + 2] * task.x[i[2], k], g[p + 3] * task.x[i[3], k]
+                for j in range(m):
+                    s = D[k, j]
+                    s += c0 * u[p, j]
+                    s += c1 * u[p + 1, j]
+                    s += c2 * u[p + 2, j]
+                    s += c3 * u[p + 3, j]
+                    D[k, j] = s
+                p += 4
+            while p < g.size:
                 c = g[p] * task.x[batch.rows[p], k]
                 for j in range(m):
                     D[k, j] += c * u[p, j]
+                p += 1
 
 
 @glue
@@ -289,21 +340,20 @@ def move(task, st, work):
     D, h, step_b, spent, fade = work.D, work.h, work.amp_b, work.part, task.step * task.decay
     for j in range(m):
         step_b[j] = task.step * st.b[j]
-        h[j] = 0.0
-        spent[j] = 0.0
-    for k in range(d):
+        h[j] = D[0, j] * st.q[0, j]
+        v = step_b[j] * D[0, j] - fade * st.q[0, j]
+        st.q[0, j] += v
+        spent[j] = v * v
+    for k in range(1, d):
         for j in range(m):
             h[j] += D[k, j] * st.q[k, j]
             v = step_b[j] * D[k, j] - fade * st.q[k, j]
             st.q[k, j] += v
             spent[j] += v * v
-    if task.first == 0:
-        for j in range(m):
-            v = task.step * h[j] - fade * st.b[j]
-            st.b[j] += v
-            spent[j] += v * v
     for j in range(m):
-        spent[j] *= st.amp[j]
+        v = task.step * h[j] - fade * st.b[j] if task.first == 0 else 0.0
+        st.b[j] += v
+        spent[j] = (spent[j] + v * v) * st.amp[j]
     st.energy[0] += total(spent) / task.step
 
 
@@ -398,22 +448,24 @@ def note_signs(st, run, ev):
 
 @inner
 def note_bits(task, st, run, ev, u, moved):
-    """Takes over the bits `u` of the full batch and records changes; `moved` is 0 for rows without one."""
+    """Takes over the bits `u` of the full batch and records changes; `moved` counts them in every row."""
     n, m = st.mask.shape
-    doubt = run.iteration == 0
+    first, last = (0, m - 1) if run.iteration == 0 else (m, -1)  # neurons that may have died
     for i in range(n):
-        if moved[i] == 0.0 or task.live[i] == 0:
-            continue
-        for j in range(m):
+        left = 0 if task.live[i] == 0 else int(moved[i])
+        j = 0
+        while left > 0 and j < m:
             new, old = u[i, j], st.mask[i, j]
             if new != old:
+                left -= 1
                 if new == 1.0 or old == 1.0:
                     note(run, ev, j, i, EV_ON if new == 1.0 else EV_OFF)
                 st.mask[i, j] = new
                 if new == 0.0 and st.dead[j] == ALIVE:
                     st.dead[j] = DOUBTFUL
-                    doubt = True
-    for j in range(m if doubt else 0):
+                    first, last = min(first, j), max(last, j)
+            j += 1
+    for j in range(first, last + 1):
         if st.dead[j] == DOUBTFUL:
             st.dead[j] = DEAD
             for i in range(n):
@@ -518,7 +570,6 @@ def iterate(task, st, run, batch, work, room):
         if now >= run.end:
             status = REACHED
         else:
-            drive(task, batch)
             pulls(task, batch, work)
             if pause and full and resting(task, st, work.D):
                 status = STATIONARY

@@ -119,7 +119,7 @@ def look(task, st, batch, work):
     u, z, amp_b = batch.u, batch.z, work.amp_b
     count = batch.f.shape[0]
     full = task.batch == task.y.shape[0]
-    changed = 0.0
+    changed = 0
     for c in range(k):
         for j in range(m):
             amp_b[c, j] = st.amp[j] * st.b[c, j]
@@ -151,10 +151,11 @@ def look(task, st, batch, work):
                 total += amp_b[c, j] * z[p, j]
             batch.f[p, c] = total
         if full:
-            work.moved[p] = 0.0
+            moves = 0
             for j in range(m):
-                work.moved[p] += abs(u[p, j] - st.mask[p, j])
-            changed += work.moved[p]
+                moves += 1 if u[p, j] != st.mask[p, j] else 0
+            work.moved[p] = moves
+            changed += moves
     return changed
 
 
