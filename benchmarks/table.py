@@ -236,9 +236,9 @@ def solvers(short):
     problem, t1 = figure2_problem(), 3.0 if short else 30.0
     ours = best(lambda: rf.solve(problem, rf.Flow(1e-8), t1=t1))
     peers = {
-        f"{called('scipy')} DOP853": (scipy_run, ">50"),
-        f"{called('torchdiffeq')} dopri5": (torchdiffeq_run, ">500"),
-        f"{called('diffrax')} Tsit5, compiled": (diffrax_run, ">5"),
+        f"{called('scipy')} DOP853": (scipy_run, ">80"),
+        f"{called('torchdiffeq')} dopri5": (torchdiffeq_run, ">600"),
+        f"{called('diffrax')} Tsit5, compiled": (diffrax_run, ">8"),
     }
     for name, (make, target) in peers.items():
         yield against("solvers", "Figure 2, rtol 1e-8", name, ours, best(make(problem, t1, 1e-8), rounds=2), target)
@@ -269,13 +269,13 @@ def figure6(short):
     theirs = best(torch_loop(problem, share), rounds=1)
     scaled = None if theirs is None else theirs * its / share
     what = f"Figure 6 to t = {t1:g}, rtol 1e-6 ({drawn})"
-    yield against("figure6", what, f"{called('torch')} loop", ours, scaled, ">30", part(its, share))
+    yield against("figure6", what, f"{called('torch')} loop", ours, scaled, ">60", part(its, share))
 
 
 def scale(short):
     problems = [rf.Problem(rf.data.two_points(), rf.init.balanced(60, 2, log_scale=s, seed=0)) for s in (-14.0, -1e5)]
     near, far = (best(lambda p=p: rf.solve(p, rf.Flow(1e-8))) for p in problems)
-    yield against("scale", "two points until rest at e^-100000", "itself at e^-14", far, near, "<3")
+    yield against("scale", "two points until rest at e^-100000", "itself at e^-14", far, near, "<2")
 
 
 def late_problem(loss, n=8, width=40):
@@ -303,7 +303,7 @@ def descent(short):
     jax, torch = best(jax_loop(problem, jax_its)), best(torch_loop(problem, torch_its))
     jax, torch = (None if v is None else v / k for v, k in ((jax, jax_its), (torch, torch_its)))
     what = "descent, m = 60, n = 5, per iteration, stepped"
-    yield against("descent", what, f"{called('jax')} compiled loop", ours, jax, ">1")
+    yield against("descent", what, f"{called('jax')} compiled loop", ours, jax, ">4")
     yield against("descent", what, f"{called('torch')} loop", ours, torch, ">150")
     if stepped:
         leapt = best(lambda: rf.solve(problem, rf.Descent(STEP), t1=its * STEP), rounds=3) / its
@@ -324,7 +324,7 @@ def descent_mnist(short):
     data = mnist_data(short)
     what = "descent, MNIST 0/1, h = 50, per iteration"
     if data is None:
-        yield Row("descent_mnist", what, "bare matrix products", target="<1.3", note="skipped: MNIST is not here")
+        yield Row("descent_mnist", what, "bare matrix products", target="<1.1", note="skipped: MNIST is not here")
         return
     problem = rf.Problem(data, rf.init.balanced(50, data.d, log_scale=-6.0, seed=0), loss="logistic")
     k = 10
@@ -341,7 +341,10 @@ def descent_mnist(short):
 
         ours, bare = (best(run, 6, 20.0) / k for run in (lambda m=machine: m.burst(k), products))
         peer = f"its bare matrix products, {called('numpy')}"
-        yield against("descent_mnist", f"{what}, {name}, n = {data.n}", peer, ours, bare, "<1.3")
+        yield against("descent_mnist", f"{what}, {name}, n = {data.n}", peer, ours, bare, "<1.1")
+        jax = best(jax_loop(problem, k, 0.1, np.dtype(name)), 6, 20.0)
+        jax = None if jax is None else jax / k
+        yield against("descent_mnist", f"the same, {name}", f"{called('jax')} compiled loop", ours, jax, ">0.8")
 
 
 def flow_mnist(short):
@@ -436,6 +439,8 @@ def machine() -> dict:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **{name: version(name) for name in ("reluflow", "numpy", "scipy", "numba")},
+        # OpenBLAS takes the kernels of another processor when told to, which changes its speed by up to a half.
+        "OpenBLAS for": os.environ.get("OPENBLAS_CORETYPE", "this processor"),
     }
 
 
