@@ -67,7 +67,7 @@ class Box(NamedTuple):
     v: np.ndarray  # p - G n, the normal velocities
     scale: float  # sum of the moduli of all forces
     grain: float  # rounding of the velocities
-    loose: float  # what the rounding of the forces on other surfaces makes of it
+    loose: float  # what the rounding of the forces on other surfaces makes of them: counts for surfaces that hold
     dependent: bool  # whether the normals depend on each other
 
 
@@ -651,8 +651,10 @@ def gather(problem, state, work, j):
         F = work.jump[k]
         for b in range(t):
             G[a, b] = problem.gram[k, surface[b]]
-        # Bits that differ by less than rounding decide nothing: such a surface is simply crossed.
-        attract[a] = 1 if s * F * (1.0 - problem.slope) < -(ROUND * scale + 10.0 * work.noise[k]) else 0
+        # Bits that differ by less than rounding decide nothing: such a surface is simply crossed, but not for ever.
+        returns = mark[k] < HELD and state.code[j, k] >= FRESH
+        least = 0.0 if returns else grain + 10.0 * work.noise[k]
+        attract[a] = 1 if s * F * (1.0 - problem.slope) < -least else 0
         if attract[a] == 1 and mark[k] != FORCE_OFF and mark[k] != FORCE_ON:
             lower[a], upper[a] = problem.slope * abs(F), abs(F)
         else:
@@ -700,22 +702,19 @@ def attracted(problem, state, work, j, box, a):
     low, high = box.n[a] - box.lower[a], box.upper[a] - box.n[a]
     # Let go with a bit of 1 to rounding and back at once: held, until its bit would have to be clearly above 1.
     back = work.mark[k] == FALLING and state.code[j, k] == ON + FRESH
+    # What drives a neuron off a surface that holds it may be the rounding of the forces on others.
     stays = work.mark[k] == HELD and abs(box.v[a]) <= bound + box.loose
-    if stays:
-        state.bits[j, k] = min(1.0, box.n[a] / abs(work.jump[k]))
-        state.code[j, k] = SLID if low > bound else PINNED
-        return 1.0
-    if low > bound and (high > bound or back or (box.dependent and abs(box.v[a]) <= bound)):
+    if low > bound and (high > bound or back or stays or (box.dependent and abs(box.v[a]) <= bound)):
         state.bits[j, k] = min(1.0, box.n[a] / abs(work.jump[k]))
         state.code[j, k] = SLID
-        return 1.0 if box.dependent else min(low, high) / box.scale
+        return 1.0 if box.dependent or (stays and high <= bound) else min(low, high) / box.scale
     if low <= bound:
         state.bits[j, k] = problem.slope
-        state.code[j, k] = PINNED if abs(box.v[a]) <= bound else OFF + FRESH
+        state.code[j, k] = PINNED if stays or abs(box.v[a]) <= bound else OFF + FRESH
     else:
         state.bits[j, k] = 1.0
         state.code[j, k] = ON + FRESH
-    return abs(box.v[a]) / box.scale if abs(box.v[a]) > bound else 1.0
+    return abs(box.v[a]) / box.scale if abs(box.v[a]) > bound and not stays else 1.0
 
 
 @inner
@@ -725,14 +724,15 @@ def crossed(problem, state, work, j, box, a):
     mark = work.mark[k]
     F, v = work.jump[k], box.v[a]
     bound = box.grain + 10.0 * work.noise[k]
+    least = bound + (box.loose if mark == HELD else 0.0)
     forced = mark == FORCE_OFF or mark == FORCE_ON
     # Too small a jump is read off the way the neuron arrived, or is going.
-    on = box.n[a] == -state.sign[j] * F if abs(F) > bound else (mark == RISING or (mark >= HELD and v > bound))
+    on = box.n[a] == -state.sign[j] * F if abs(F) > bound else (mark == RISING or (mark >= HELD and v > least))
     if forced:
         on = mark == FORCE_ON
     state.bits[j, k] = 1.0 if on else problem.slope
     state.code[j, k] = (ON if on else OFF) + FRESH
-    if not on and not forced and mark >= HELD and abs(v) <= bound + (box.loose if mark == HELD else 0.0):
+    if not on and not forced and mark >= HELD and abs(v) <= least:
         state.code[j, k] = PINNED
     return abs(v) / box.scale if not forced and mark != HELD and abs(F) > bound else 1.0
 
