@@ -708,7 +708,7 @@ def attracted(problem, state, work, j, box, a):
         state.bits[j, k] = min(1.0, box.n[a] / abs(work.jump[k]))
         state.code[j, k] = SLID
         return 1.0 if box.dependent or (stays and high <= bound) else min(low, high) / box.scale
-    if low <= bound:
+    if low <= bound and box.v[a] <= bound:
         state.bits[j, k] = problem.slope
         state.code[j, k] = PINNED if stays or abs(box.v[a]) <= bound else OFF + FRESH
     else:
