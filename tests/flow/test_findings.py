@@ -259,8 +259,8 @@ def of_unlike_norms(seed, low, high):
 
 @pytest.mark.parametrize("seed", [5, 9, *(pytest.param(s, marks=exhaustive) for s in (0, 1, 2, 3, 4, 6, 7, 8, 12, 20))])
 def test_rows_of_norms_over_six_decades_come_to_rest_in_few_steps(seed):
-    # E10: every event was approached by explicit steps; 574,119 steps and more, without an end. Later draws 2 to 5 and 9
-    # switched for ever, by forces below the rounding of the strongest datum's.
+    # E10: every event was approached by explicit steps; 574,119 steps and more, without an end. Later draws 2 to 5 and
+    # 9 switched for ever, by forces below the rounding of the strongest datum's.
     problem = of_unlike_norms(seed, -3.0, 3.0)
     coarse, fine = (watched(problem, rtol, limits=rf.Limits(steps=6000)) for rtol in (1e-6, 1e-8))
     assert coarse.outcome is fine.outcome is rf.Outcome.STATIONARY
