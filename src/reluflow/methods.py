@@ -168,7 +168,8 @@ class Save:
 @by_name
 @dataclass(frozen=True)
 class Limits:
-    """When to give up: steps (tried ones), events, seconds of wall time (None: no limit).
+    """When to give up: steps (tried ones), events, seconds of wall time, without those in which
+    kernels are compiled (None: no limit).
 
     `threads` is how many a large flow may use (None: RELUFLOW_THREADS of the environment, or 1); results do not depend
     on it.

@@ -83,6 +83,21 @@ def test_a_step_without_an_event_is_left_as_it_is(engine):
     np.testing.assert_array_equal(s.room.y1, before)
 
 
+@pytest.mark.parametrize("margin, place", [(0.1, 2.0), (-0.1, 1.0)])
+def test_whether_a_neuron_is_released_at_the_end_of_a_step_its_margin_there_says(engine, monkeypatch, margin, place):
+    """Rows of norms 1e-3 .. 1e3: margins near rounding at the stages allowed for a release at the very end, where there
+    was none. It was looked for again and again, and the step given up for ones a billion times as short."""
+    s = at_start(engine, TURNING)
+    s.state.slid[0] = 1
+    s.scratch.step.held, s.scratch.step.margin1 = 1, margin
+    monkeypatch.setattr(engine.implicit, "watch_releases", lambda *_: None)
+    for x in (0.0, 1.0):
+        monkeypatch.setattr(engine.surfaces, "release_place", lambda *_, x=x: x)
+        assert engine.landing.first_release(s.problem, s.state, s.room) == place
+    monkeypatch.setattr(engine.surfaces, "release_place", lambda *_: 0.25)
+    assert engine.landing.first_release(s.problem, s.state, s.room) == 0.25
+
+
 def test_a_sign_of_an_output_weight_is_landed_on(engine):
     """An unbalanced neuron with a > 0 that is pulled away: a falls to 0 at a time known from LSODA."""
     problem = rf.Problem(rf.Data([[1.0, 0.0]], [-1.0]), rf.Params([[1.0, 0.5]], [0.3]))

@@ -257,16 +257,25 @@ def of_unlike_norms(seed, low, high):
     return rf.Problem(rf.Data(X, rng.normal(size=7)), rf.init.balanced(20, 4, -3.0, seed=seed))
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("seed", [5, 9, *(pytest.param(s, marks=exhaustive) for s in (0, 1, 2, 3, 4, 6, 7, 8, 12, 20))])
 def test_rows_of_norms_over_six_decades_come_to_rest_in_few_steps(seed):
-    # E10: every event was approached by explicit steps; 574,119 steps and more, without an end. Draws 2 to 5 do not
-    # come to rest: forces are below the rounding of the strongest datum's there.
+    # E10: every event was approached by explicit steps; 574,119 steps and more, without an end. Later draws 2 to 5 and
+    # 9 switched for ever, by forces below the rounding of the strongest datum's.
     problem = of_unlike_norms(seed, -3.0, 3.0)
     coarse, fine = (watched(problem, rtol, limits=rf.Limits(steps=6000)) for rtol in (1e-6, 1e-8))
     assert coarse.outcome is fine.outcome is rf.Outcome.STATIONARY
     assert fine.loss[-1] < 1e-11 and fine.stats.energy_error < 1e-8
     t = np.geomspace(1e-3, 1e5, 40)
     np.testing.assert_allclose(coarse.outputs_at(t), fine.outputs_at(t), atol=100 * 1e-6)
+
+
+@exhaustive
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_of_norms_over_six_decades_keep_the_promise_at_a_fine_tolerance(seed):
+    # Forces of 1e-12 decide releases here, beside that of the strongest datum, which is known to 3e-12 only.
+    fine, finer = (watched(of_unlike_norms(seed, -3.0, 3.0), rtol) for rtol in (1e-8, 1e-10))
+    t = np.geomspace(1e-3, 1e7, 100)
+    np.testing.assert_allclose(fine.outputs_at(t), finer.outputs_at(t), atol=100 * 1e-8)
 
 
 def nearly_parallel(seed):

@@ -1,13 +1,17 @@
 """How a run behaves: limits, interruption, progress, memory, honesty about itself."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numba.core import event
 from support.counted import Clock, press_ctrl_c
 from support.problems import random_balanced
 
 import reluflow as rf
+from reluflow.drive import compile
+from reluflow.engine import coupled
 
 
 def long_problem(width=60):
@@ -29,6 +33,36 @@ def test_limits_stop_a_run_with_their_own_outcome(monkeypatch):
         with pytest.raises(rf.SolveError, match="limit") as caught:
             rf.solve(long_problem(), t1=600.0, limits=limits)
         assert caught.value.solution.outcome is outcome
+
+
+@pytest.mark.parametrize("how", ["here", "beside", "at work"])
+def test_the_time_in_which_a_kernel_is_compiled_is_not_the_time_of_a_run(monkeypatch, how):
+    # `Limits(seconds=60)` ended a run on a new machine while it waited for its kernels.
+    clock, plain = Clock(step=1e-4), coupled.burst
+    monkeypatch.setattr(time, "perf_counter", clock)
+
+    def hundred_seconds():
+        clock.readings += 1_000_000
+
+    def burst(*arguments):
+        # The third burst takes 100 seconds more: in the middle of a run, as when a kernel is first needed there.
+        calls.append(1)
+        if len(calls) == 3 and how == "here":
+            with event.trigger_event("numba:compile"), event.trigger_event("numba:compile"):
+                hundred_seconds()
+        elif len(calls) == 3 and how == "beside":
+            monkeypatch.setitem(compile._running, "burst", SimpleNamespace(wait=hundred_seconds))
+            compile.ready("burst")
+        elif len(calls) == 3:
+            hundred_seconds()
+        return plain(*arguments)
+
+    calls = []
+    monkeypatch.setattr(coupled, "burst", burst)
+    sol = rf.solve(long_problem(), t1=600.0, limits=rf.Limits(seconds=60.0), throw=False)
+    assert len(calls) >= 3
+    assert sol.outcome is (rf.Outcome.TIME_LIMIT if how == "at work" else rf.Outcome.REACHED)
+    assert (sol.stats.seconds < 60.0) == (how != "at work")
 
 
 def test_ctrl_c_returns_what_was_computed_within_a_burst_of_a_few_steps(monkeypatch):

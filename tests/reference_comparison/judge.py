@@ -60,7 +60,7 @@ class Verdict:
     losses: float  # relative to max(1, L)
     loss_share: float  # of what the promise on outputs allows a loss to be off by
     times: float  # of events, relative to max(1, t)
-    eased: float  # the same times min(1, margin): what a slow crossing makes of an error of the state is taken out
+    eased: float  # the same times min(1, margin so far): what slow crossings make of an error of the state is taken out
     missing: list  # (t, neuron, datum, kind) of the reference alone
     extra: list  # of the engine alone
     margin: float  # the reference's distance to the nearest bifurcation
@@ -109,6 +109,18 @@ def engine_rows(sol) -> list:
     return list(zip(e.t.tolist(), e.neuron.tolist(), e.datum.tolist(), e.kind.tolist(), strict=True))
 
 
+def so_far(margins: dict) -> dict:
+    """The smallest margin of a neuron's events up to each of them.
+
+    A margin is the rate at which a neuron comes to a surface, over its speed: an error of its state, over that, is how
+    late it is there. From then on it goes the same way, as much later, however fast it crosses the next one.
+    """
+    found, least = {}, {}
+    for row in sorted(margins):
+        least[row[1]] = found[row] = min(margins[row], least.get(row[1], 1.0))
+    return found
+
+
 def solve(spec: dict, rtol: float):
     return rf.solve(problem(spec), rf.Flow(rtol=rtol), t1=float(spec["times"][-1]))
 
@@ -122,7 +134,8 @@ def compare(spec: dict, rtol: float, sol=None) -> Verdict:
     loss_errors = np.abs(sol.loss_at(times) - losses)
     allowed = total_loss(sol.problem, exact, 100 * rtol * np.maximum(1.0, np.abs(exact))) - losses
     rows = [(float(t), *key) for t, *key, _, _ in spec["events"]]
-    margins = {row: spec["margin"] if e[5] is None else e[5] for row, e in zip(rows, spec["events"], strict=True)}
+    own = {row: spec["margin"] if e[5] is None else e[5] for row, e in zip(rows, spec["events"], strict=True)}
+    margins = so_far(own)
     first_origin = {j: t for t, j, _, kind in reversed(rows) if kind == "origin"}
     linear = sol.problem.activation.slope == 1.0
     theirs, ours = (ledger(r, rtol, times[-1], first_origin, linear) for r in (rows, engine_rows(sol)))
@@ -135,7 +148,7 @@ def compare(spec: dict, rtol: float, sol=None) -> Verdict:
             continue
         for t, s in zip(a, b, strict=True):
             error = abs(s - t) / max(1.0, t)
-            worst, eased = max(worst, error), max(eased, error * min(1.0, margins[(t, *key)]))
+            worst, eased = max(worst, error), max(eased, error * margins[(t, *key)])
     return Verdict(
         rtol=rtol,
         outputs=float(errors.max()),

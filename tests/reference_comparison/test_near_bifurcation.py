@@ -46,6 +46,23 @@ def test_farther_than_the_promise_the_story_is_right_and_nearer_it_is_one_of_the
         assert near, "; ".join(map(str, sides))
 
 
+def test_a_time_is_excused_by_what_came_before_it_and_no_further(monkeypatch):
+    # Seed 17, label 1e-6 past the bifurcation: neuron 2 comes to the boundary of datum 1 at 2.7e-4 of its speed, 4.1e-7
+    # late at rtol 1e-10 with its state right to one rtol, and to that of datum 0, at 0.37 of its speed, 5.7e-7 late.
+    spec, rtol = groups()[17][1e-6], 1e-10
+    sol = judge.solve(spec, 1e-12)
+    slowest = min(e[5] for e in spec["events"] if e[1] == 2)
+    assert slowest < 1e-3
+    rows = judge.engine_rows(sol)
+    for neuron, share, right in ((2, 0.9, True), (2, 1.1, False), (3, 0.9, False)):
+        # The last event of the neuron, late by this share of what the slowest crossing of neuron 2 makes of 100 rtol.
+        last = max(row for row in rows if row[1] == neuron)
+        late = last[0] + share * 100 * rtol * max(1.0, last[0]) / slowest
+        moved = [(late, *row[1:]) if row == last else row for row in rows]
+        monkeypatch.setattr(judge, "engine_rows", lambda _, moved=moved: moved)
+        assert judge.compare(spec, rtol, sol).holds_eased is right
+
+
 def test_the_engine_says_that_a_bifurcation_was_near():
     # Crossing or sliding, decided with y_0 1e-9 from the change: the distance must not read like a safe one.
     for seed in (2, 15, 16):

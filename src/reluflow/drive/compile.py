@@ -7,8 +7,11 @@ implicit steps of `stiff` are compiled when a run first takes one.
 import os
 import subprocess
 import sys
+import time as _time
+from functools import cache
 from multiprocessing import parent_process
 from pathlib import Path
+from typing import Any
 
 OUTPUTS = ("outputs", "outputs_rare", "outputs_windows", "outputs_implicit")
 PARTS = ("burst", "rare", "stiff", "windows", "shares", "descent", *OUTPUTS)
@@ -38,7 +41,39 @@ def command(part: str) -> list[str]:
 def ready(part: str) -> None:
     """Waits for the process that compiles `part`, if there is one. Should it fail, the part is compiled here."""
     if part in _running:
+        waiting = _waiting()
+        waiting.on_start()
         _running.pop(part).wait()
+        waiting.on_end()
+
+
+def spent() -> float:
+    """Seconds this process has spent on kernels since this was first asked: compiling them, or waiting for another
+    process that does."""
+    return _waiting().seconds
+
+
+@cache
+def _waiting() -> Any:
+    """What numba tells about every compilation; those inside another count once."""
+    from numba.core import event
+
+    class Waiting(event.Listener):
+        seconds, depth, began = 0.0, 0, 0.0
+
+        def on_start(self, _: object = None) -> None:
+            if self.depth == 0:
+                self.began = _time.perf_counter()
+            self.depth += 1
+
+        def on_end(self, _: object = None) -> None:
+            self.depth -= 1
+            if self.depth == 0:
+                self.seconds += _time.perf_counter() - self.began
+
+    found = Waiting()
+    event.register("numba:compile", found)
+    return found
 
 
 def _missing(part: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from reluflow.drive import compile
 from reluflow.drive.estimate import Left
 from reluflow.drive.recorder import Costs, Tape
 from reluflow.methods import Limits, Save, as_bytes
@@ -168,8 +169,10 @@ def run(
     stop: Stops,
     extra: Extra = NOTHING,
 ) -> Run:
-    """Advances `driver` until it is over or a limit is met."""
-    began = told = kept = _time.perf_counter()
+    """Advances `driver` until it is over or a limit is met. Compiling kernels takes none of its time."""
+    before = compile.spent()
+    clock = lambda: _time.perf_counter() - (compile.spent() - before)
+    began = told = kept = clock()
     tape = Tape(max(8, min(save.frames, as_bytes(save.memory) // driver.row_bytes)))
     outcome: Outcome | None = Outcome.INTERRUPTED
     ahead, underway = Left(), getattr(driver, "underway", None)
@@ -182,7 +185,7 @@ def run(
             outcome = None
         while outcome is None:
             outcome = driver.advance(max(1, min(budget, limits.steps - driver.done().tried)), tape)
-            now, done = _time.perf_counter(), driver.done()
+            now, done = clock(), driver.done()
             if outcome is None:
                 outcome = _limited(done, limits, now - began, stop)
             if outcome is None and progress is not None and now - told > TELL_SECONDS:
@@ -192,12 +195,12 @@ def run(
                 progress(Progress(fraction, log_t, done.steps, done.events, now - began, left))
             if outcome is None and extra.keep is not None and now - kept > KEEP_SECONDS and tape.marks:
                 extra.keep(Run(driver, tape, Outcome.INTERRUPTED, now - began, driver.costs()))
-                kept = _time.perf_counter()
+                kept = clock()
             budget = max(1, int(min(BURST_SECONDS / max(now - began, 1e-9) * max(1, done.work), MOST)))
     except KeyboardInterrupt:
         outcome = Outcome.INTERRUPTED
     driver.finish(tape, outcome)
-    return Run(driver, tape, outcome, _time.perf_counter() - began, driver.costs())
+    return Run(driver, tape, outcome, clock() - began, driver.costs())
 
 
 def _limited(done: Done, limits: Limits, seconds: float, stop: Stops) -> Outcome | None:

@@ -59,7 +59,8 @@ def first_release(problem, state, scratch):
     for j in range(state.sign.size):
         for a in range(surfaces.held_count(state, j)):
             x = surfaces.release_place(state, scratch.work, watched, j, a, 1.0)
-            if 0.0 < x < best:
+            # At the end the margins themselves are known: there a place where one may be negative is none.
+            if 0.0 < x < min(best, 1.0):
                 best = x
     return best
 

@@ -41,6 +41,7 @@ class Hold(NamedTuple):
     scale: float  # sum of the moduli of the neuron's forces on other surfaces
     held: float  # the same for the surfaces it is held on
     noise: float  # rounding error of the jump
+    loose: float  # rounding error of the forces on other surfaces
     slope: float
     pinned: bool
 
@@ -66,6 +67,7 @@ class Box(NamedTuple):
     v: np.ndarray  # p - G n, the normal velocities
     scale: float  # sum of the moduli of all forces
     grain: float  # rounding of the velocities
+    loose: float  # what the rounding of the forces on other surfaces makes of them: counts for surfaces that hold
     dependent: bool  # whether the normals depend on each other
 
 
@@ -139,7 +141,7 @@ def noise(problem, state, y, work):
 @inner
 def grain_of_hold(hold):
     """Forces on a held surface that are rounding."""
-    return ROUND * (hold.scale + hold.held) + 10.0 * hold.noise
+    return ROUND * (hold.scale + hold.held) + 10.0 * hold.noise + hold.loose
 
 
 @inner
@@ -265,16 +267,17 @@ def margins(problem, state, work, out):
         if state.slid[j] == 0 or state.dead[j] != 0:
             continue
         scale = 1e-300
-        held, codes = 0.0, 0
+        held, loose, codes = 0.0, 0.0, 0
         for k in range(big):
             # Without a branch, which would be guessed wrong where every neuron is held on another surface.
             live = (state.code[j, k] & 3) < SLID
             scale += abs(state.bits[j, k] * work.jump[k] + work.base[k]) if live else 0.0
+            loose += state.bits[j, k] * work.noise[k] if live else 0.0
             held += 0.0 if live else abs(work.jump[k]) + abs(work.base[k])
             codes += 0 if live else 1
         clear = 2.0 * ROUND * (scale + held) / scale
         if codes > state.slid[j]:
-            margin, k = dependent_margin(problem, state, work, j, scale, ROUND * (scale + held))
+            margin, k = dependent_margin(problem, state, work, j, scale, ROUND * (scale + held) + loose)
             margin = muted(state, j, k, margin, clear)
             for a in range(state.slid[j]):
                 out[j, state.where[j, a]] = margin
@@ -291,7 +294,7 @@ def margins(problem, state, work, out):
             if abs(F) <= 10.0 * work.noise[k]:
                 continue
             pinned = (state.code[j, k] & 3) == PINNED
-            margin, to = held_margin(F, need, Hold(s, scale, held, work.noise[k], problem.slope, pinned))
+            margin, to = held_margin(F, need, Hold(s, scale, held, work.noise[k], loose, problem.slope, pinned))
             margin = muted(state, j, k, margin, clear)
             if s * F < 0.0 and not pinned:
                 state.bits[j, k] = min(1.0, max(problem.slope, need / F))
@@ -631,10 +634,12 @@ def gather(problem, state, work, j):
         if mark[k] != ABSENT:
             surface[t] = k
             t += 1
-    scale = 1e-300
+    scale, loose = 1e-300, 0.0
     for a in range(t):
         p[a] = 0.0
     for k in range(big):
+        if mark[k] == ABSENT:
+            loose += state.bits[j, k] * work.noise[k]
         coef = work.base[k] + (state.bits[j, k] * work.jump[k] if mark[k] == ABSENT else 0.0)
         scale += abs(coef) + (abs(work.jump[k]) if mark[k] != ABSENT else 0.0)
         for a in range(t):
@@ -646,8 +651,10 @@ def gather(problem, state, work, j):
         F = work.jump[k]
         for b in range(t):
             G[a, b] = problem.gram[k, surface[b]]
-        # Bits that differ by less than rounding decide nothing: such a surface is simply crossed.
-        attract[a] = 1 if s * F * (1.0 - problem.slope) < -(grain + 10.0 * work.noise[k]) else 0
+        # Bits that differ by less than rounding decide nothing: such a surface is simply crossed, but not for ever.
+        returns = mark[k] < HELD and state.code[j, k] >= FRESH
+        least = 0.0 if returns else grain + 10.0 * work.noise[k]
+        attract[a] = 1 if s * F * (1.0 - problem.slope) < -least else 0
         if attract[a] == 1 and mark[k] != FORCE_OFF and mark[k] != FORCE_ON:
             lower[a], upper[a] = problem.slope * abs(F), abs(F)
         else:
@@ -655,7 +662,7 @@ def gather(problem, state, work, j):
             lower[a] = -s * F * (1.0 if on else problem.slope)
             upper[a] = lower[a]
         n[a] = max(lower[a], min(upper[a], state.bits[j, k] * abs(F)))
-    return Box(surface, attract, p, G, lower, upper, n, v, scale, grain, not independent(G))
+    return Box(surface, attract, p, G, lower, upper, n, v, scale, grain, loose, not independent(G))
 
 
 @inner
@@ -695,17 +702,19 @@ def attracted(problem, state, work, j, box, a):
     low, high = box.n[a] - box.lower[a], box.upper[a] - box.n[a]
     # Let go with a bit of 1 to rounding and back at once: held, until its bit would have to be clearly above 1.
     back = work.mark[k] == FALLING and state.code[j, k] == ON + FRESH
-    if low > bound and (high > bound or back or (box.dependent and abs(box.v[a]) <= bound)):
+    # What drives a neuron off a surface that holds it may be the rounding of the forces on others.
+    stays = work.mark[k] == HELD and abs(box.v[a]) <= bound + box.loose
+    if low > bound and (high > bound or back or stays or (box.dependent and abs(box.v[a]) <= bound)):
         state.bits[j, k] = min(1.0, box.n[a] / abs(work.jump[k]))
         state.code[j, k] = SLID
-        return 1.0 if box.dependent else min(low, high) / box.scale
-    if low <= bound:
+        return 1.0 if box.dependent or (stays and high <= bound) else min(low, high) / box.scale
+    if low <= bound and box.v[a] <= bound:
         state.bits[j, k] = problem.slope
-        state.code[j, k] = PINNED if abs(box.v[a]) <= bound else OFF + FRESH
+        state.code[j, k] = PINNED if stays or abs(box.v[a]) <= bound else OFF + FRESH
     else:
         state.bits[j, k] = 1.0
         state.code[j, k] = ON + FRESH
-    return abs(box.v[a]) / box.scale if abs(box.v[a]) > bound else 1.0
+    return abs(box.v[a]) / box.scale if abs(box.v[a]) > bound and not stays else 1.0
 
 
 @inner
@@ -715,14 +724,15 @@ def crossed(problem, state, work, j, box, a):
     mark = work.mark[k]
     F, v = work.jump[k], box.v[a]
     bound = box.grain + 10.0 * work.noise[k]
+    least = bound + (box.loose if mark == HELD else 0.0)
     forced = mark == FORCE_OFF or mark == FORCE_ON
     # Too small a jump is read off the way the neuron arrived, or is going.
-    on = box.n[a] == -state.sign[j] * F if abs(F) > bound else (mark == RISING or (mark >= HELD and v > bound))
+    on = box.n[a] == -state.sign[j] * F if abs(F) > bound else (mark == RISING or (mark >= HELD and v > least))
     if forced:
         on = mark == FORCE_ON
     state.bits[j, k] = 1.0 if on else problem.slope
     state.code[j, k] = (ON if on else OFF) + FRESH
-    if not on and not forced and mark >= HELD and abs(v) <= bound:
+    if not on and not forced and mark >= HELD and abs(v) <= least:
         state.code[j, k] = PINNED
     return abs(v) / box.scale if not forced and mark != HELD and abs(F) > bound else 1.0
 

@@ -652,7 +652,7 @@ def first_sign(problem, state, window, j):
     for k in range(1, TAYLOR + 1):
         reach += abs(one.A[k])
     if s * one.A[0] <= reach:
-        hold = Hold(s, 1.0, 0.0, 0.0, problem.slope, False)
+        hold = Hold(s, 1.0, 0.0, 0.0, 0.0, problem.slope, False)
         bend, power = 0.0, 1.0
         for k in range(2, TAYLOR + 1):
             bend += k * (k - 1) * abs(one.A[k]) * power
@@ -738,7 +738,7 @@ def first_side(problem, state, window, j):
             if min(before[c], now[c]) - eighth * bend[c] < -grain[c]:
                 k = one.who[c]
                 right = 1.0 if (state.code[j, k] & 3) == ON else -1.0
-                hold = Hold(right, 1.0, 0.0, 0.0, problem.slope, False)
+                hold = Hold(right, 1.0, 0.0, 0.0, 0.0, problem.slope, False)
                 watch = Watch(ON_SIDE, k, right, grain[c], bend[c], hold, 0.0, 0.0)
                 x = first_between(one, watch, xa, before[c], xb, now[c])
                 if x < stretch.x:
@@ -761,18 +761,19 @@ def bend_of_hold(one, k, length):
 def first_loss_of_hold(problem, state, work, window, j):
     """Where neuron j is first released from a surface, if that comes before the event of `stretch`."""
     one, stretch = window.one, window.stretch
-    scale, held = 1e-300, 0.0
+    scale, held, loose = 1e-300, 0.0, 0.0
     for k in range(state.bits.shape[1]):
         if (state.code[j, k] & 3) >= SLID:
             held += abs(value(window.F, k, stretch.x0)) + abs(value(window.B, k, stretch.x0))
         else:
             scale += abs(one.C[0, k])
+            loose += stretch.unit * state.bits[j, k] * work.noise[k]
     for a in range(state.slid[j]):
         k = state.where[j, a]
         shift_one(window.F, k, stretch.x0, one.F)
         shift_one(window.B, k, stretch.x0, one.B)
         pinned = (state.code[j, k] & 3) == PINNED
-        hold = Hold(state.sign[j], scale, held, stretch.unit * work.noise[k], problem.slope, pinned)
+        hold = Hold(state.sign[j], scale, held, stretch.unit * work.noise[k], loose, problem.slope, pinned)
         of_F, of_need = bend_of_hold(one, k, stretch.length)
         watch = Watch(HELD, k, state.sign[j], 0.0, (of_F + of_need) / scale, hold, of_F, of_need)
         if state.code[j, k] >= FRESH:

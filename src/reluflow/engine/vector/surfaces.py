@@ -28,16 +28,17 @@ def margins(problem, state, y, work, out):
             continue
         contract(problem, state, y, work, j)
         scale = 1e-300
-        held, codes = 0.0, 0
+        held, loose, codes = 0.0, 0.0, 0
         for s in range(big):
             if (state.code[j, s] & 3) < SLID:
                 scale += abs(state.bits[j, s] * work.jump[s] + work.base[s])
+                loose += state.bits[j, s] * work.noise[s]
             else:
                 held += abs(work.jump[s]) + abs(work.base[s])
                 codes += 1
         clear = 2.0 * ROUND * (scale + held) / scale
         if codes > state.slid[j]:
-            margin, s = dependent_margin(problem, state, work, j, scale, ROUND * (scale + held))
+            margin, s = dependent_margin(problem, state, work, j, scale, ROUND * (scale + held) + loose)
             margin = muted(state, j, s, margin, clear)
             for a in range(state.slid[j]):
                 out[j, state.where[j, a]] = margin
@@ -53,7 +54,7 @@ def margins(problem, state, y, work, out):
             if abs(F) <= 10.0 * work.noise[s]:
                 continue
             pinned = (state.code[j, s] & 3) == PINNED
-            margin, to = held_margin(F, need, Hold(1.0, scale, held, work.noise[s], problem.slope, pinned))
+            margin, to = held_margin(F, need, Hold(1.0, scale, held, work.noise[s], loose, problem.slope, pinned))
             margin = muted(state, j, s, margin, clear)
             if F < 0.0 and not pinned:
                 state.bits[j, s] = min(1.0, max(problem.slope, need / F))

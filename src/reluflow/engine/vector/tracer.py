@@ -396,19 +396,20 @@ def first_loss_of_hold(problem, state, work, window, j):
     forces_in(window.B, piece.x0, piece.unit, work.rear.reshape(size))
     contract(problem, state, state.y, work, j)
     unit = piece.unit * piece.length
-    scale, held = 1e-300, 0.0
+    scale, held, loose = 1e-300, 0.0, 0.0
     for s in range(state.code.shape[1]):
         if (state.code[j, s] & 3) >= SLID:
             held += unit * (abs(work.jump[s]) + abs(work.base[s]))
         else:
             scale += unit * abs(one.on[0, s] * work.jump[s] + one.on[1, s] * work.base[s])
+            loose += unit * state.bits[j, s] * work.noise[s]
     hold_multipliers(state, one, j)
     for a in range(state.slid[j]):
         s = state.where[j, a]
         forces_of(window, k, s)
         hold_series(one, a)
         pinned = (state.code[j, s] & 3) == PINNED
-        hold = Hold(1.0, scale, held, unit * work.noise[s], problem.slope, pinned)
+        hold = Hold(1.0, scale, held, unit * work.noise[s], loose, problem.slope, pinned)
         if state.code[j, s] >= FRESH:
             margin, _ = hold_at(one, hold, 0.0)
             surfaces.muted(state, j, s, margin, 2.0 * surfaces.ROUND * (scale + held) / scale)
