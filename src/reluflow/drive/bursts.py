@@ -189,8 +189,9 @@ class Bursts(ABC):
             self._add_now(tape, last=True)
         # Neurons of one direction may let go one after another within a rounding of the clock: one checkpoint an
         # instant, the last; the start stays.
-        keep = np.r_[np.diff(tape.checkpoints()[0].clock) > 0.0, True]
-        keep[0] = True
+        clock = tape.checkpoints()[0].clock
+        keep = np.ones(len(clock), bool)
+        keep[1:-1] = clock[2:] > clock[1:-1]
         if not keep.all():
             tape.select(np.flatnonzero(keep))
 

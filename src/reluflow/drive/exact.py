@@ -31,6 +31,7 @@ EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 SMALL = 800  # neurons times surfaces: below, steps of all cost less than stretches, and `windows` is not compiled
 LARGE = 1_000  # the same: above, a run begins with stretches
 USUAL_SWEEPS = 6  # of a stretch
+EXPLICIT = 200  # steps of a draft before the first implicit one
 REGIME: str | None = None  # "coupled" or "windows" for every run: for tests and benchmarks
 
 
@@ -132,10 +133,13 @@ class Machine(Bursts):
             compile.beside("burst")
         self.threads = threads_wanted(limits.threads) if self.in_shares else 1
         # A draft of the explorer does not look for dead neurons that could be woken, which are not drawn, and takes no
-        # implicit steps of losses with a tail: one costs as much as ten others, and a draft ends after 500 of any kind.
+        # implicit steps of losses with a tail, and of others late: one costs as much as ten explicit ones, many drafts
+        # are over after fewer of these than they wait for, and every one ends after 500 of any kind.
         self.draft = getattr(limits, "draft", False)
         if self.draft and self.made_of[0].tailed:
             self.run.implicit = 0
+        elif self.draft:
+            self.run.patience = EXPLICIT
         status = self.burst(0)
         self._add_now(tape)
         return self._recorded(status, tape)

@@ -10,7 +10,7 @@ name. Arrays that travel together are named tuples.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -154,6 +154,7 @@ class Work(NamedTuple):
     pull_left: np.ndarray  # (r,) the pull on a neuron without the data that are fitted
     nu: np.ndarray  # (kmax,) multipliers of the held surfaces
     size: np.ndarray  # (m,) |q_j| at the start of a step
+    holds: np.ndarray  # (m,) the neurons that have release margins
     mark: np.ndarray  # (S,) how the surfaces of a neuron come to be resolved
     old: np.ndarray  # (S,) codes before
     way: np.ndarray  # (r,) velocity with which a neuron arrived at w = 0
@@ -299,13 +300,19 @@ def all_apart(arrays):
 
 def zeros_apart(kind: type, **shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
     """Arrays of zeros by name, cut from one block with room between them, see `APART`."""
-    sizes = [prod(shape) for shape in shapes.values()]
-    block = np.zeros(sum(sizes) + APART * len(sizes), kind)
-    found, at = {}, 0
-    for (name, shape), size in zip(shapes.items(), sizes, strict=True):
-        found[name] = block[at : at + size].reshape(shape)
-        at += size + APART
-    return found
+    total, cuts = _cuts(tuple(shapes.values()))
+    block: np.ndarray = np.zeros(total, kind)
+    return {name: block[a:b].reshape(shapes[name]) for name, (a, b) in zip(shapes, cuts, strict=True)}
+
+
+@lru_cache(maxsize=64)
+def _cuts(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, list[tuple[int, int]]]:
+    """How long a block is, and where each array lies in it."""
+    cuts, at = [], 0
+    for shape in shapes:
+        cuts.append((at, at + prod(shape)))
+        at = cuts[-1][1] + APART
+    return at, cuts
 
 
 def new_state(start, surfaces: int) -> State:
@@ -357,7 +364,7 @@ def new_work(m: int, r: int, surfaces: int, n: int) -> Work:
         size=(m,),
         way=(r,),
     )
-    whole = zeros_apart(np.int64, mark=normals, old=normals)
+    whole = zeros_apart(np.int64, holds=(m,), mark=normals, old=normals)
     floats["probe"][:] = 1.0 / np.sqrt(max(n, 1))
     return Work(**floats, **whole, log=empty_apart((max(1024, 5 * m * (S + 2)), 5)))
 
