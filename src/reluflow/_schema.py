@@ -12,6 +12,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -249,6 +250,8 @@ LARGEST = 2**256  # digits of a whole number: seeds may be long
 
 def unfit(value, path: str = "", deep: int = 24) -> Mistake | None:
     """The first value not allowed in an experiment: not finite, too long, nested too deeply, or a date."""
+    if type(value) is str or (type(value) is float and isfinite(value)):
+        return None
     if deep == 0:
         return Mistake(path, f"`{path}` is nested more than 24 levels deep: use a plain list or table")
     if isinstance(value, Mapping | list | tuple):
@@ -288,6 +291,8 @@ def near(name: str, names) -> str:
 
 def plain(value):
     """Numpy values, tuples, ranges and paths as types that TOML and JSON have."""
+    if type(value) in (str, int, float, bool):
+        return value
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
     if isinstance(value, Mapping):
@@ -299,16 +304,17 @@ def plain(value):
 
 def fitted(param: Param, value) -> tuple[Any, str]:
     """The value converted to the argument's type, and its mistake ("" if none)."""
-    types, got = param.types, f"got {show(value)}"
+    types = param.types
     if value is None or not types or param.annotation.endswith("ndarray"):
         return value, ""
     if isinstance(value, bool):
-        return value, "" if "bool" in types else f"must be {param.means}, {got}: {_way_out(param)}"
+        return value, "" if "bool" in types else f"must be {param.means}, got {show(value)}: {_way_out(param)}"
     if isinstance(value, int) and "float" in types and "int" not in types:
         return float(value), ""
     holds = {"int": int, "float": float, "str": str, "bool": bool, "tuple": list}
     if any(isinstance(value, holds[t]) for t in types) or ("ndarray" in param.annotation and isinstance(value, list)):
         return value, ""
+    got = f"got {show(value)}"
     if isinstance(value, float) and value.is_integer() and "int" in types:
         return value, f"must be {param.means}, {got}: write {int(value)}"
     if isinstance(value, str) and ("float" in types or "int" in types):

@@ -88,19 +88,20 @@ class Events:
     @classmethod
     def from_surfaces(cls, rows: np.ndarray, times: Times, pack: Any, kept: np.ndarray) -> Events:
         """From the kernels' rows (clock, neuron, surface, kind, unique): one row per datum of each surface."""
-        order = np.argsort(pack.surf, kind="stable")
-        starts = np.searchsorted(pack.surf[order], np.arange(pack.e.shape[0] + 1))
         surface = rows[:, 2].astype(np.int64)
-        size = np.where(surface >= 0, starts[surface + 1] - starts[surface], 1) if len(rows) else np.zeros(0, np.int64)
-        back = np.repeat(np.arange(len(rows)), size)
-        within = np.arange(len(back)) - np.repeat(np.cumsum(size) - size, size)
-        on_data = surface[back] >= 0
-        local = (
-            order[np.where(on_data, starts[surface[back]] + within, 0)] if len(order) else np.zeros(len(back), np.int64)
-        )
-        code = rows[back, 3].astype(np.int64)
-        far = on_data & (pack.alpha[local] < 0) if len(order) else on_data
+        if len(pack.surf) == len(pack.e):  # every datum has a surface of its own, and they are in order
+            on_data, local = surface >= 0, np.maximum(surface, 0)
+        else:
+            order = np.argsort(pack.surf, kind="stable")
+            starts = np.searchsorted(pack.surf[order], np.arange(len(pack.e) + 1))
+            size = np.where(surface >= 0, starts[surface + 1] - starts[surface], 1)
+            within = np.arange(np.sum(size)) - np.repeat(np.cumsum(size) - size, size)
+            rows, surface = np.repeat(rows, size, axis=0), np.repeat(surface, size)
+            on_data = surface >= 0
+            local = order[np.where(on_data, starts[surface] + within, 0)]
+        code = rows[:, 3].astype(np.int64)
+        far = on_data & (pack.alpha[local] < 0) if len(pack.alpha) else on_data
         code = np.where(far, MIRROR[code], code)
         datum = np.where(on_data, kept[local] if len(kept) else -1, -1)
-        t, log_t = times(rows[back, 0])
-        return cls(t, log_t, rows[back, 1], datum, code, rows[back, 4] > 0.5)
+        t, log_t = times(rows[:, 0])
+        return cls(t, log_t, rows[:, 1], datum, code, rows[:, 4] > 0.5)

@@ -18,7 +18,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,7 +149,7 @@ class Experiment:
             if not isinstance(where, Mapping) or part not in where:
                 raise KeyError(f"`{key}` is not in this experiment: {near(key, self.keys())}")
             where = where[part]
-        return json.loads(json.dumps(where))
+        return where if isinstance(where, str | int | float) else json.loads(json.dumps(where))
 
     def keys(self) -> list[str]:
         """Every dotted key that has a value."""
@@ -190,7 +190,8 @@ class Experiment:
     @cached_property
     def key(self) -> str:
         """16 hex digits of the SHA-256 of the canonical JSON (defaults filled in, keys sorted, no spaces)."""
-        canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        tables = {"format": FORMAT, **self._tables}
+        canonical = json.dumps(tables, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     def __eq__(self, other: object) -> bool:
@@ -274,16 +275,11 @@ class Experiment:
 
     def _cheap_values(self, found: list[Mistake]) -> list[Mistake]:
         """Mistakes in values that constructors reject, found without generating data or large arrays."""
-        from reluflow.data import Data
-        from reluflow.init import Params
         from reluflow.problem import Problem
         from reluflow.solve import end_clock
 
-        row, label = np.ones((1, 1)), np.ones(1)
-        one = Data(row, label), Params(row, label)
-        toy = [Problem(*one)]
-        if self._tables.get("problem", {}).get("loss") == "softmax":
-            one = Data(row, label), Params(row, np.ones((1, 2)))
+        one = _smallest(2 if self._tables.get("problem", {}).get("loss") == "softmax" else 1)
+        toy = [Problem(*_smallest(1))]
         method: list[Method] = [Flow()]
         solve, table = self._tables.get("solve", {}), _schema.tables()["solve"]
         few = not isinstance(self._tables.get("init", {}).get("width"), int) or self._tables["init"]["width"] <= CHEAP
@@ -378,6 +374,16 @@ def _syntax(error: Exception, text: str, place: _Place) -> str:
     name = f"{place.name} line {line}" if place.name else f"Line {line}"
     fix = "give each key once" if "overwrite" in what else 'write `name = value`, with text in quotes: `kind = "flow"`'
     return f"{name}: this must be TOML, got `{there}` ({what[:1].lower() + what[1:]}): {fix}."
+
+
+@cache
+def _smallest(outputs: int) -> tuple[Data, Params]:
+    """Data and weights of the smallest problem with so many outputs."""
+    from reluflow.data import Data
+    from reluflow.init import Params
+
+    row = np.ones((1, 1))
+    return Data(row, row[0]), Params(row, np.ones((1, outputs)))
 
 
 def _spoilt(name: str, mistakes: list[Mistake]) -> bool:

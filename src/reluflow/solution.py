@@ -523,7 +523,7 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
     checkpoints, resume = tape.checkpoints()
     events = Events.from_surfaces(tape.all_events(), clock.times, driver.packed, driver.coords.kept)
     replay = Replay(driver, clock, checkpoints, resume)
-    seen = len(events) if costs.seen is None else costs.seen
+    seen, wakes = len(events) if costs.seen is None else costs.seen, events.wakes
     with np.errstate(over="ignore"):  # the loss of a run that overflowed
         ends = checkpoints.rows([0, -1])
         # Along fitted networks it is |theta|^2 / 2 that falls, by the integral of |theta'|^2.
@@ -536,7 +536,7 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
         rejected=costs.rejected,
         events=seen,
         slides=int(np.sum(events.code == 2)),
-        non_unique=int(np.sum(~events.unique & ~events.wakes)),
+        non_unique=int(np.sum(~events.unique & ~wakes)),
         fields=costs.fields,
         seconds=seconds,
         rtol=getattr(method, "rtol", float("nan")),
@@ -545,7 +545,7 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
         nearest_place=_place(costs, clock, driver),
         regimes=costs.regimes,
         unrecorded=seen - len(events),
-        wakeable=len(np.unique(events.neuron[events.wakes])),
+        wakeable=len(set(events.neuron[wakes].tolist())),
     )
     if isinstance(method, Flow) and outcome.success and stats.energy_error > ENERGY_MOST:
         outcome = Outcome.INACCURATE

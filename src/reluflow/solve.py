@@ -21,6 +21,8 @@ from reluflow.outcome import Outcome, SolveError
 from reluflow.problem import Problem
 from reluflow.solution import Solution, recorded, stop_text
 
+FLOW, SAVE, LIMITS, UNBOUNDED = Flow(), Save(), Limits(), Limits(steps=10**15)  # what left-out arguments mean
+
 
 @by_name
 def solve(
@@ -42,10 +44,10 @@ def solve(
     KeyboardInterrupt immediately. An outcome that is neither reached, stationary nor interrupted raises `SolveError`,
     whose `.solution` holds the run; `throw=False` returns it instead.
     """
-    method, save = method_for(problem, method or Flow()), save or Save()
+    method, save = method_for(problem, method or FLOW), save or SAVE
     end = end_clock(problem, t1, log_t1, method)
     # t1 determines the iterations of a descent, so only limits given by the caller bound them.
-    limits = limits or (Limits(steps=10**15) if isinstance(method, Descent) else Limits())
+    limits = limits or (UNBOUNDED if isinstance(method, Descent) else LIMITS)
     with loop.stops() as stop:
         with _progress.shown(progress, _progress.of_run) as tell:
             # The explorer's limits are not records: reading them checks whether the page still needs the run.

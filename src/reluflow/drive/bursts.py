@@ -159,9 +159,18 @@ class Bursts(ABC):
 
     def _add_now(self, tape: Tape, last: bool = False) -> None:
         """The present state as one more checkpoint."""
-        clock, resume, y, code = self._kept()
-        now = States(np.array([clock]), y[None], code[None].astype(np.int8))
-        tape.keep(now, np.array([resume]), self._thinned, last)
+        clock, _, y, code = self._kept()
+        self._add(tape, States(np.array([clock]), y[None], code[None].astype(np.int8)), last)
+
+    def _add(self, tape: Tape, states: States, last: bool = False) -> None:
+        """States that the next step goes on from, which has the same length from all of them."""
+        count = len(states.clock)
+        resume = np.full(count, self._resume())
+        if tape.count + count <= tape.limit:
+            tape.keep(states, resume, self._thinned, last)
+            return
+        for k in range(count):
+            tape.keep(states.rows(slice(k, k + 1)), resume[:1], self._thinned, last)
 
     def _thinned(self, newest_dropped: bool, newest: float) -> None:
         # Ticks since the newest go on counting: where a burst ended, which is a matter of wall time, must not show.
@@ -180,8 +189,9 @@ class Bursts(ABC):
             self._add_now(tape, last=True)
         # Neurons of one direction may let go one after another within a rounding of the clock: one checkpoint an
         # instant, the last; the start stays.
-        keep = np.r_[np.diff(tape.checkpoints()[0].clock) > 0.0, True]
-        keep[0] = True
+        clock = tape.checkpoints()[0].clock
+        keep = np.ones(len(clock), bool)
+        keep[1:-1] = clock[2:] > clock[1:-1]
         if not keep.all():
             tape.select(np.flatnonzero(keep))
 
@@ -267,6 +277,7 @@ class Bursts(ABC):
     def _kept(self) -> tuple[float, float, np.ndarray, np.ndarray]:
         """The present state as `restore` takes it: the length of the next step has the regime as its sign, negative for
         stretches."""
-        code = self.state.code[: self.m].reshape(-1).copy()
-        resume = self.run.step if self.run.regime == layout.COUPLED else -self.run.step
-        return float(self.run.clock), float(resume), self.state.y.copy(), code
+        return float(self.run.clock), self._resume(), self.state.y.copy(), self.state.code[: self.m].reshape(-1).copy()
+
+    def _resume(self) -> float:
+        return float(self.run.step if self.run.regime == layout.COUPLED else -self.run.step)

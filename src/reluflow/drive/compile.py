@@ -17,6 +17,7 @@ OUTPUTS = ("outputs", "outputs_rare", "outputs_windows", "outputs_implicit")
 PARTS = ("burst", "rare", "stiff", "windows", "shares", "descent", *OUTPUTS)
 
 _running: dict[str, subprocess.Popen] = {}
+_stored: set[str] = set()  # parts that are known to be loaded or on disk
 
 
 def beside(*parts: str) -> None:
@@ -78,11 +79,15 @@ def _waiting() -> Any:
 
 def _missing(part: str) -> bool:
     """Whether a part is neither loaded nor stored on disk."""
-    kernel = _kernel(part)
-    if not hasattr(kernel, "stats") or kernel.overloads:
+    if part in _stored:
         return False
-    folder = Path(kernel.stats.cache_path)
-    return not any(folder.glob(f"*.{kernel.py_func.__name__}-*.nbi"))
+    kernel = _kernel(part)
+    if hasattr(kernel, "stats") and not kernel.overloads:
+        folder = Path(kernel.stats.cache_path)
+        if not any(folder.glob(f"*.{kernel.py_func.__name__}-*.nbi")):
+            return True
+    _stored.add(part)
+    return False
 
 
 def _kernel(part: str):

@@ -8,7 +8,7 @@ import numpy as np
 from reluflow.drive import compile
 from reluflow.drive.bursts import Bursts, room_for
 from reluflow.drive.estimate import announce
-from reluflow.drive.recorder import Tape
+from reluflow.drive.recorder import States, Tape
 from reluflow.drive.threads import PAUSE, PAYS, Team, threads_wanted
 from reluflow.drive.wake import note_free_to_leave
 from reluflow.engine import coupled, implicit, layout, rare, stiff, ways, windows
@@ -31,6 +31,7 @@ EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 SMALL = 800  # neurons times surfaces: below, steps of all cost less than stretches, and `windows` is not compiled
 LARGE = 1_000  # the same: above, a run begins with stretches
 USUAL_SWEEPS = 6  # of a stretch
+EXPLICIT = 200  # steps of a draft before the first implicit one
 REGIME: str | None = None  # "coupled" or "windows" for every run: for tests and benchmarks
 
 
@@ -86,6 +87,9 @@ class Machine(Bursts):
         empty = np.empty((0, 0))
         self.looked = layout.Stored(np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
         self.span = layout.record(layout.SPAN)
+        self.most = len(self.checkpoints.y)  # instants of a jump that are looked at in one go
+        none = np.empty(0)
+        self.instants = layout.Instants(none, none, none, np.empty(0, np.int64), *self.checkpoints[1:])
         self._window: Window | None = None
         self.cost = self.big * (12 * self.r + 100)  # of tracing one neuron, in operations
         self.in_shares = self.m * self.cost >= PAYS  # traced by a `Team`, of one thread or more
@@ -129,10 +133,13 @@ class Machine(Bursts):
             compile.beside("burst")
         self.threads = threads_wanted(limits.threads) if self.in_shares else 1
         # A draft of the explorer does not look for dead neurons that could be woken, which are not drawn, and takes no
-        # implicit steps of losses with a tail: one costs as much as ten others, and a draft ends after 500 of any kind.
+        # implicit steps of losses with a tail, and of others late: one costs as much as ten explicit ones, many drafts
+        # are over after fewer of these than they wait for, and every one ends after 500 of any kind.
         self.draft = getattr(limits, "draft", False)
         if self.draft and self.made_of[0].tailed:
             self.run.implicit = 0
+        elif self.draft:
+            self.run.patience = EXPLICIT
         status = self.burst(0)
         self._add_now(tape)
         return self._recorded(status, tape)
@@ -163,12 +170,13 @@ class Machine(Bursts):
             self.run.wait = 50
             return None
         inside = t0 + (t1 - t0) * INSIDE
+        inside[-1] = t1
         before = self.small()
-        for t in inside[:-1].tolist() + [t1]:
-            rows = self.jump_to(t)
+        for some in np.split(inside, range(self.most, len(inside), self.most)):
+            rows, states = self.jump_through(some)
             if len(rows):
                 tape.events.append(rows)
-            self._add_now(tape)
+            self._add(tape, states)
         # |f - f_frozen| <= max |x| (sum of e^{2c} over the neurons that moved + what the others may drift).
         drift = self.run.speed * (t1 - t0)
         if self.drifts:
@@ -197,12 +205,12 @@ class Machine(Bursts):
         found = []
         start = self._kept()
         first = int(self.run.next_frame)
-        for k in range(first, len(wanted)):
-            if wanted[k] >= clock_end:
-                break
-            self.jump_to(self._time_of(wanted[k]))
-            found.append((self.state.y[None].copy(), self.state.code.reshape(1, -1).astype(np.int8)))
-            self.run.next_frame += 1
+        last = int(np.searchsorted(wanted, clock_end))
+        for at in range(first, last, self.most):
+            some = wanted[at : min(at + self.most, last)]
+            _, states = self.jump_through(np.array([self._time_of(clock) for clock in some.tolist()]))
+            found.append((states.y, states.code))
+            self.run.next_frame += len(some)
         if found and self.run.next_frame < len(wanted):
             # The jump itself is made in one go, as in the run.
             self.restore(*start)
@@ -226,36 +234,45 @@ class Machine(Bursts):
         t_drift = t0 + DRIFT * pace / speed if speed > 0.0 else np.inf
         self.span.t0, self.span.t1 = t0, min(t_end, t_drift)
         self.span.c_stop, self.span.c_passive = self.c_stop, self.run.passive
-        t1 = self._jump(-1)
+        self.span.next = -1
+        t1 = self._rare(rare.JUMP)
         self.drifts = t1 == t_drift
         return t1
 
     def jump_to(self, t: float) -> np.ndarray:
         """Moves the passive neurons to time t under the drive of the last `horizon`; returns the events, in order
         of time."""
-        self.span.t0, self.span.t1 = self.time(), t
-        rows: list[np.ndarray] = []
-        self.span.next = 0
-        while self.span.next < self.m:
-            before = int(self.span.next)
-            self._jump(before)
-            used = int(self.run.log_used)
-            if used:
-                rows.append(self.work.log[:used].copy())
-            self.run.log_used = 0
-            if self.span.next == before and used == 0:
+        return self.jump_through(np.array([t]))[0]
+
+    def jump_through(self, times: np.ndarray) -> tuple[np.ndarray, States]:
+        """The same to several times, at most `self.most`, one after the other; returns the events and the states."""
+        count = len(times)
+        clock = np.minimum(np.log1p(times) if self.tailed else times, self.run.end)
+        start = np.array([self.time(), *map(self._time_of, clock[:-1].tolist())])
+        used = np.zeros(count, np.int64)
+        # Bursts write their states where these go, and have none at hand now.
+        self.instants = layout.Instants(start, times, clock, used, *(a[:count] for a in self.checkpoints[1:]))
+        rows, instant = [], []
+        span = self.span
+        span.next = span.row = 0
+        while span.row < count:
+            row, before = int(span.row), int(span.next)
+            self._rare(rare.JUMP)
+            events = int(self.run.log_used)
+            if events:
+                rows.append(self.work.log[:events].copy())
+                instant.append(row + np.searchsorted(used[row : int(span.row)], np.arange(events), side="right"))
+            elif span.row == row and span.next == before:
                 longer = np.empty((2 * len(self.work.log), 5))
                 self.scratch = self.scratch._replace(work=self.work._replace(log=longer))
-        self.set_time(t)
+            self.run.log_used = 0
+        self.set_time(float(times[-1]))
+        _, y, code = self.checkpoints
+        states = States(clock, y[:count].copy(), code[:count].astype(np.int8))
         if not rows:
-            return np.empty((0, 5))
-        found = np.concatenate(rows)
-        return found[np.argsort(found[:, 0], kind="stable")]
-
-    def _jump(self, first: int) -> float:
-        self._count_ways(rare.JUMP)
-        self.span.next = first
-        return self._rare(rare.JUMP)
+            return np.empty((0, 5)), states
+        found, order = np.concatenate(rows), np.concatenate(instant)
+        return found[np.lexsort((found[:, 0], order))], states
 
     def _count_ways(self, mode: int) -> None:
         """Tabulates the ways out of w = 0 before they are first needed, so that no decision depends on which came
@@ -269,7 +286,8 @@ class Machine(Bursts):
 
     def _rare(self, mode: int) -> float:
         self._count_ways(mode)
-        return rare.handle(mode, self.packed, self.state, self.run, self.scratch, self.span, self.looked)
+        asked = layout.Asked(self.span, self.instants, self.looked)
+        return rare.handle(mode, self.packed, self.state, self.run, self.scratch, asked)
 
     def burst(self, budget: int) -> int:
         if self.mode is not None:

@@ -17,14 +17,13 @@ places first, for as long as that costs less than a quarter of the run (of a sho
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reluflow.drive.recorder import States, Tape
 from reluflow.engine.field import DEAD
-from reluflow.engine.layout import parts
+from reluflow.engine.layout import RUN, parts
 from reluflow.engine.surfaces import EV_DEAD
 from reluflow.losses import LOSSES
 
@@ -38,7 +37,17 @@ SHARE, SHORT = 0.25, 1000  # what this may cost: a share of the steps of a run, 
 
 
 def note_free_to_leave(machine: Machine, tape: Tape) -> None:
-    """Adds an event for every dead neuron and datum that could have woken it."""
+    """Adds an event for every dead neuron and datum that could have woken it. Replays leave the machine in another
+    state, but not what the run counts."""
+    counted = machine.run.tolist()
+    try:
+        _note(machine, tape)
+    finally:
+        for name, value in zip(RUN.names or (), counted, strict=True):
+            machine.run[name] = value
+
+
+def _note(machine: Machine, tape: Tape) -> None:
     problem = machine.made_of[0]
     if problem.activation.slope > 0.0 or LOSSES[problem.loss].tailed:  # with a tail g keeps the sign of y
         return
@@ -48,8 +57,13 @@ def note_free_to_leave(machine: Machine, tape: Tape) -> None:
     pairs = np.argwhere(on & (machine.state.dead == DEAD)[:, None] & (machine.packed.opposite == 0)[None]).tolist()
     if not pairs:
         return
-    marks, resume = tape.checkpoints()
-    pushes = _Pushes(machine, marks, resume)
+    pushes = _Pushes(machine, *tape.checkpoints())
+    if machine.run.stride == 1:
+        # Every state was kept: most data never push a neuron of that sign.
+        up, down = (pushes.at_marks.max(axis=0) > pushes.clearly), (pushes.at_marks.min(axis=0) < -pushes.clearly)
+        pairs = [pair for pair in pairs if (up if b[pair[0]] >= 0.0 else down)[pair[1]]]
+        if not pairs:
+            return
     known = tape.all_events()
     died = known[known[:, 3] == EV_DEAD]
     deaths = dict(zip(died[:, 1].astype(int).tolist(), died[:, 0].tolist(), strict=True))
@@ -80,14 +94,9 @@ class _Pushes:
         ] = {}  # neurons that died on one datum are woken together
         self.signs: dict[tuple[int, float], tuple[list[int], list[int]]] = {}
         self.clock: list[float] = marks.clock.tolist()
-        self.at_marks, self.room = self._of(marks), self._room(marks)
+        self.at_marks = self._of(marks)
         size = np.sum(self.weight, axis=0)
         self.clearly = CLEARLY * machine.run.rtol * packed.weight * np.max(np.abs(packed.y)) * size
-
-    @cached_property
-    def again(self) -> Machine:
-        """A machine of its own for replays, which must not change what the run counts."""
-        return type(self.machine)(*self.machine.made_of)
 
     def _of(self, states: States) -> np.ndarray:
         """(rows, S) the jumps of the pull: sum over the rows of a surface of |x_i| g_i."""
@@ -124,6 +133,7 @@ class _Pushes:
         """Adds states of a run that kept few of them, where pushes may have turned and back in between."""
         run = self.machine.run
         count = int(min(BETWEEN, run.stride))
+        self.room = self._room(self.marks)
         left = max(int(SHARE * run.n_steps), SHORT) // (int(run.stride) + count)
         for _ in range(DEEP):
             rows = np.sort(self._may_turn(wanted)[:left])
@@ -147,8 +157,8 @@ class _Pushes:
     def _replayed(self, row: int, clock: np.ndarray) -> States:
         """States at ascending clock values, reached from a checkpoint."""
         start = self.marks.rows([row])
-        self.again.restore(float(start.clock[0]), float(self.resume[row]), start.y[0], start.code[0])
-        return States(clock, *self.again.frames(clock))
+        self.machine.restore(float(start.clock[0]), float(self.resume[row]), start.y[0], start.code[0])
+        return States(clock, *self.machine.frames(clock))
 
     def turns(self, k: int, s: float, since: float) -> float | None:
         """The clock at which s F_k turns from negative to clearly positive for the first time; None if it does not."""

@@ -25,7 +25,7 @@ from reluflow.engine import surfaces
 from reluflow.engine._jit import APART, inner, making
 from reluflow.engine.events import change_sign, settle_surfaces
 from reluflow.engine.explicit import delta_log, on_invariant, velocity
-from reluflow.engine.field import ON, SLID
+from reluflow.engine.field import ON, SLID, copy
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import along_normal, norm_q
 from reluflow.engine.origin import leave_origin, rest_if_held
@@ -357,20 +357,88 @@ def put_back(problem, state, alone, j):
     surfaces.hold(problem, state, j)
 
 
-@making
-def jump(problem, state, run, work, span, v):
-    """Passive neurons under the present drive, dormant and dead ones untouched; `span` is a SPAN, v scratch space.
-
-    With span.next < 0 no neuron is moved: returns the time at which the first one gets as large as span.c_stop, at most
-    span.t1, and leaves the drive in `work`. Otherwise moves neurons span.next, span.next + 1, ... to span.t1 as long as
-    their events fit in the log; span.next is then the next one, the width when all are done. The clock is the caller's
-    to set.
-    """
-    m, big = state.bits.shape
-    r = problem.e.shape[1]
+@inner
+def moved(problem, state, run, work, alone):
+    """Moves passive neurons span.next, span.next + 1, ... from span.t0 to span.t1 as long as their events fit in the
+    log; span.next is then the next one, the width when all are done."""
+    span, m = alone.span, state.sign.size
     _, c = weights(state.y, m)
+    span.until, span.stop = span.t1, np.inf
+    for j in range(span.next, m):
+        span.next = j
+        if c[j] >= span.c_passive or state.dead[j] != 0:
+            if state.dead[j] != 0 and problem.first == 0:
+                c[j] -= problem.decay * (span.t1 - span.t0)
+            continue
+        keep(state, alone, j)
+        used, seen, nearest = run.log_used, run.n_events, run.nearest
+        follow(problem, state, run, work, alone, j)
+        if run.log_used >= work.log.shape[0]:
+            run.log_used, run.n_events, run.nearest = used, seen, nearest
+            put_back(problem, state, alone, j)
+            return
+        run.n_jump_events += run.n_events - seen
+    span.next = m
+
+
+@inner
+def passed(problem, state, run, work, alone, instants):
+    """Moves the passive neurons to instants span.row, span.row + 1, ..., one after the other, and writes the states
+    there down, until all are done or the log is full."""
+    span, m = alone.span, state.sign.size
+    while span.row < instants.clock.size:
+        at = span.row
+        span.t0, span.t1 = instants.start[at], instants.time[at]
+        moved(problem, state, run, work, alone)
+        if span.next < m:
+            return
+        run.clock = instants.clock[at]
+        instants.used[at] = run.log_used
+        copy(instants.y[at], state.y)
+        copy(instants.code[at], state.code.reshape(state.code.size))
+        span.row, span.next = at + 1, 0
+
+
+@inner
+def horizon(problem, state, run, work, alone, v):
+    """The time at which the first passive neuron gets as large as span.c_stop, at most span.t1; no neuron is moved, and
+    the drive is left in `work`."""
+    m, big = state.bits.shape
+    _, c = weights(state.y, m)
+    span, clock = alone.span, run.clock
+    span.G = velocity(problem, state, state.y, clock, v, work)
+    surfaces.noise(problem, state, state.y, work)
+    # A force below its rounding decides nothing: it would switch bits back and forth at one instant.
+    for k in range(big):
+        if abs(work.jump[k]) <= 10.0 * work.noise[k]:
+            work.jump[k] = 0.0
+        if abs(work.base[k]) <= 10.0 * work.noise[k]:
+            work.base[k] = 0.0
+    span.force, span.until = np.exp(span.G), span.t1
+    for j in range(m):
+        if c[j] >= span.c_passive or state.dead[j] != 0 or problem.first == 1:
+            continue
+        keep(state, alone, j)
+        used, seen, nearest = run.log_used, run.n_events, run.nearest
+        # Half again as large as it is now, for a neuron that is above the mark already.
+        span.stop = max(span.c_stop, c[j] + 0.4)
+        span.until = min(span.until, follow(problem, state, run, work, alone, j))
+        run.log_used, run.n_events, run.nearest = used, seen, nearest
+        put_back(problem, state, alone, j)
+    run.clock = clock
+    return span.until
+
+
+@making
+def jump(problem, state, run, work, asked, v):
+    """Passive neurons under the present drive, dormant and dead ones untouched; v is scratch space.
+
+    With span.next < 0 the time that `horizon` returns; otherwise they are moved to the instants asked for.
+    """
+    big = state.bits.shape[1]
+    r = problem.e.shape[1]
     alone = Alone(
-        span,
+        asked.span,
         np.empty(r + APART)[:r],
         np.empty(r + APART)[:r],
         np.empty(big + APART)[:big],
@@ -378,40 +446,8 @@ def jump(problem, state, run, work, span, v):
         np.empty(big + APART, np.int64)[:big],
         np.empty(big + APART)[:big],
     )
-    clock, trial, j = run.clock, span.next < 0, max(0, span.next)
-    if trial:
-        span.G = velocity(problem, state, state.y, clock, v, work)
-        surfaces.noise(problem, state, state.y, work)
-        # A force below its rounding decides nothing: it would switch bits back and forth at one instant.
-        for k in range(big):
-            if abs(work.jump[k]) <= 10.0 * work.noise[k]:
-                work.jump[k] = 0.0
-            if abs(work.base[k]) <= 10.0 * work.noise[k]:
-                work.base[k] = 0.0
-    span.force, span.until = np.exp(span.G), span.t1
-    while j < m:
-        if c[j] >= span.c_passive or state.dead[j] != 0 or (trial and problem.first == 1):
-            if state.dead[j] != 0 and not trial and problem.first == 0:
-                c[j] -= problem.decay * (span.t1 - span.t0)
-            j += 1
-            continue
-        keep(state, alone, j)
-        used, seen, nearest = run.log_used, run.n_events, run.nearest
-        # Half again as large as it is now, for a neuron that is above the mark already.
-        span.stop = max(span.c_stop, c[j] + 0.4) if trial else np.inf
-        reached = follow(problem, state, run, work, alone, j)
-        full = run.log_used >= work.log.shape[0]
-        if trial:
-            span.until = min(span.until, reached)
-        if trial or full:
-            run.log_used, run.n_events, run.nearest = used, seen, nearest
-            put_back(problem, state, alone, j)
-        if full and not trial:
-            break
-        if not trial:
-            run.n_jump_events += run.n_events - seen
-        j += 1
-    if not trial:
-        span.next = j
-    run.clock = clock
-    return span.until
+    if asked.span.next < 0:
+        return horizon(problem, state, run, work, alone, v)
+    asked.span.force = np.exp(asked.span.G)
+    passed(problem, state, run, work, alone, asked.instants)
+    return 0.0

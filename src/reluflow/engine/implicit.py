@@ -46,7 +46,7 @@ from reluflow.engine.field import (
     pulled,
     pulls,
 )
-from reluflow.engine.layout import Scratch, all_apart, row, weights
+from reluflow.engine.layout import Scratch, row, weights, zeros_apart
 from reluflow.engine.surfaces import out_of_held
 
 MOST = 64  # data: beyond, the 5n equations of a step cost more than they save
@@ -113,13 +113,26 @@ Room = cast(Any, namedtuple("Room", (*Scratch._fields, "stiff")))  # type: ignor
 
 def stiff(n: int, size: int, pull: np.ndarray) -> Stiff:
     """Scratch space for n unknowns a stage, states of `size` numbers and pulls like `pull`."""
-    slots, stages = np.zeros((STAGES + 1, n, size)), np.zeros((STAGES, size))
-    square, all_ = np.zeros((n, n)), np.zeros((STAGES * n, STAGES * n))
-    flat, pivot = np.zeros(STAGES * n), np.zeros(STAGES * n, np.int64)
-    forces, kappa, g = np.zeros((STAGES, n)), np.zeros((STAGES + 1, n)), np.zeros(n)
-    x, across = np.zeros(n + STAGES), np.zeros((size, STAGES * n))
-    return all_apart(
-        Stiff(slots, slots, kappa, all_, square, stages, stages, across, g, pull, forces, forces, flat, x, pivot)
+    unknowns = STAGES * n
+    return Stiff(
+        **zeros_apart(
+            float,
+            V=(STAGES + 1, n, size),
+            J=(STAGES + 1, n, size),
+            kappa=(STAGES + 1, n),
+            M=(unknowns, unknowns),
+            small=(n, n),
+            Z=(STAGES, size),
+            R=(STAGES, size),
+            across=(size, unknowns),
+            g=(n,),
+            pull=pull.shape,
+            gamma=(STAGES, n),
+            S=(STAGES, n),
+            rhs=(unknowns,),
+            x=(n + STAGES,),
+        ),
+        **zeros_apart(np.int64, pivot=(unknowns,)),
     )
 
 

@@ -10,7 +10,8 @@ name. Arrays that travel together are named tuples.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
+from math import prod
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -109,6 +110,7 @@ SPAN = np.dtype(
         ("until", "f8"),  # where the neuron at hand is to stop: a time, and a log size (inf: none)
         ("stop", "f8"),
         ("next", "i8"),  # the neuron to go on with; -1: find out how far a jump may go
+        ("row", "i8"),  # the instant to go on with
     ],
     align=True,
 )
@@ -152,6 +154,7 @@ class Work(NamedTuple):
     pull_left: np.ndarray  # (r,) the pull on a neuron without the data that are fitted
     nu: np.ndarray  # (kmax,) multipliers of the held surfaces
     size: np.ndarray  # (m,) |q_j| at the start of a step
+    holds: np.ndarray  # (m,) the neurons that have release margins
     mark: np.ndarray  # (S,) how the surfaces of a neuron come to be resolved
     old: np.ndarray  # (S,) codes before
     way: np.ndarray  # (r,) velocity with which a neuron arrived at w = 0
@@ -205,6 +208,25 @@ class Stored(NamedTuple):
     f: np.ndarray
     log_loss: np.ndarray
     bits: np.ndarray
+
+
+class Instants(NamedTuple):
+    """Where a jump is looked at on its way, one row an instant; the last is its end."""
+
+    start: np.ndarray  # the time it is reached from
+    time: np.ndarray
+    clock: np.ndarray
+    used: np.ndarray  # rows of the event log in use when it is reached
+    y: np.ndarray  # the state there
+    code: np.ndarray
+
+
+class Asked(NamedTuple):
+    """What `rare` needs to jump and to look at stored states."""
+
+    span: np.record  # a SPAN
+    instants: Instants
+    stored: Stored
 
 
 # The regime -----------------------------------------------------------------------------------------------------------
@@ -273,85 +295,97 @@ def empty_apart(shape: tuple[int, ...]) -> np.ndarray:
 
 def all_apart(arrays):
     """A named tuple of arrays (and numbers) with every array set apart."""
-    return type(arrays)(*(apart(a) if isinstance(a, np.ndarray) else a for a in arrays))
+    return type(arrays)(*[apart(a) if isinstance(a, np.ndarray) else a for a in arrays])
+
+
+def zeros_apart(kind: type, **shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Arrays of zeros by name, cut from one block with room between them, see `APART`."""
+    total, cuts = _cuts(tuple(shapes.values()))
+    block: np.ndarray = np.zeros(total, kind)
+    return {name: block[a:b].reshape(shapes[name]) for name, (a, b) in zip(shapes, cuts, strict=True)}
+
+
+@lru_cache(maxsize=64)
+def _cuts(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, list[tuple[int, int]]]:
+    """How long a block is, and where each array lies in it."""
+    cuts, at = [], 0
+    for shape in shapes:
+        cuts.append((at, at + prod(shape)))
+        at = cuts[-1][1] + APART
+    return at, cuts
 
 
 def new_state(start, surfaces: int) -> State:
     """The state at t = 0 of `pack.Start`, its bits not yet decided."""
-    m, r = start.q.shape
-    room = max(1, min(surfaces, r))
-    return all_apart(
-        State(
-            y=np.concatenate([start.q.ravel(), start.b, start.c, [0.0]]),
-            bits=np.zeros((m, surfaces)),
-            code=np.zeros((m, surfaces), np.int64),
-            sign=np.sign(start.b),
-            dead=np.zeros(m, np.int64),
-            slid=np.zeros(m, np.int64),
-            basis=np.empty((m, room, r)),
-            tri=np.empty((m, room, room)),
-            where=np.empty((m, room), np.int64),
-            delta_sign=np.array(start.delta_sign),
-            delta_log=np.array(start.delta_log),
-        )
+    (m, r), S = start.q.shape, surfaces
+    room, each = max(1, min(S, r)), (m,)
+    floats = zeros_apart(
+        float,
+        y=(m * (r + 2) + 1,),
+        bits=(m, S),
+        sign=each,
+        basis=(m, room, r),
+        tri=(m, room, room),
+        delta_sign=each,
+        delta_log=each,
     )
+    state = State(**floats, **zeros_apart(np.int64, code=(m, S), dead=each, slid=each, where=(m, room)))
+    q, b, c, _ = parts(state.y, m)
+    q[:], b[:], c[:] = start.q, start.b, start.c
+    np.sign(start.b, out=state.sign)
+    state.delta_sign[:], state.delta_log[:] = start.delta_sign, start.delta_log
+    return state
 
 
 def new_work(m: int, r: int, surfaces: int, n: int) -> Work:
     """Scratch space for m neurons in r dimensions and n data on so many surfaces."""
     S = surfaces
-    work = all_apart(
-        Work(
-            u=np.zeros((m, S)),
-            pull=np.zeros((m, r)),
-            free=np.zeros((m, r)),
-            coef=np.zeros((m, S)),
-            f=np.zeros(n),
-            g=np.zeros(n),
-            jump=np.zeros(S),
-            base=np.zeros(S),
-            acc=np.zeros((2, S)),
-            e2c=np.zeros(m),
-            probe=np.full(n, 1.0 / np.sqrt(max(n, 1))),
-            probe_jump=np.zeros(S),
-            probe_base=np.zeros(S),
-            noise=np.zeros(S),
-            held=np.zeros((12, m * max(1, min(S, r)))),
-            stack=np.zeros((54, 9)),
-            pull_left=np.zeros(r),
-            nu=np.zeros(max(1, min(S, r))),
-            size=np.zeros(m),
-            mark=np.zeros(S, np.int64),
-            old=np.zeros(S, np.int64),
-            way=np.zeros(r),
-            log=np.empty((0, 5)),
-        )
+    room, data, normals = max(1, min(S, r)), (n,), (S,)
+    floats = zeros_apart(
+        float,
+        u=(m, S),
+        pull=(m, r),
+        free=(m, r),
+        coef=(m, S),
+        f=data,
+        g=data,
+        jump=normals,
+        base=normals,
+        acc=(2, S),
+        e2c=(m,),
+        probe=data,
+        probe_jump=normals,
+        probe_base=normals,
+        noise=normals,
+        held=(12, m * room),
+        stack=(54, 9),
+        pull_left=(r,),
+        nu=(room,),
+        size=(m,),
+        way=(r,),
     )
-    return work._replace(log=empty_apart((max(1024, 5 * m * (S + 2)), 5)))
+    whole = zeros_apart(np.int64, holds=(m,), mark=normals, old=normals)
+    floats["probe"][:] = 1.0 / np.sqrt(max(n, 1))
+    return Work(**floats, **whole, log=empty_apart((max(1024, 5 * m * (S + 2)), 5)))
 
 
 def new_scratch(work, size: int) -> Scratch:
     """Scratch space of the stepping loop for states of `size` numbers."""
     m, S = work.u.shape
-    vector, cells = np.zeros(size), np.zeros((m, S))
-    pairs = np.zeros(m * (S + 1), np.int64)
-    return all_apart(
-        Scratch(
-            step=record(STEP),
-            K=np.zeros((16, size)),
-            P=np.zeros((7, size)),
-            y1=vector,
-            tmp=vector,
-            e5=vector,
-            e3=vector,
-            u0=cells,
-            u1=cells,
-            at_lo=cells,
-            at_hi=cells,
-            at_x=cells,
-            who=pairs,
-            where=pairs,
-            poly=np.zeros(7),
-            work=work,
-        )
+    state, cells, pairs = (size,), (m, S), (m * (S + 1),)
+    floats = zeros_apart(
+        float,
+        K=(16, size),
+        P=(7, size),
+        y1=state,
+        tmp=state,
+        e5=state,
+        e3=state,
+        u0=cells,
+        u1=cells,
+        at_lo=cells,
+        at_hi=cells,
+        at_x=cells,
+        poly=(7,),
     )
+    return Scratch(step=record(STEP), **floats, **zeros_apart(np.int64, who=pairs, where=pairs), work=work)

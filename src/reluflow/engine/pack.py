@@ -10,6 +10,7 @@ coordinate.
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -122,12 +123,22 @@ class Units(NamedTuple):
 
 def power_of_2(values: np.ndarray) -> float:
     """The power of 2 nearest to the largest modulus; 1 where all are 0."""
-    top = float(np.max(np.abs(values), initial=0.0))
-    return float(2.0 ** np.clip(np.rint(np.log2(top)), -1000, 1000)) if top > 0.0 else 1.0
+    top = float(np.abs(values).max(initial=0.0))
+    return 2.0 ** min(max(float(np.rint(np.log2(top))), -1000.0), 1000.0) if top > 0.0 else 1.0
+
+
+_units: WeakKeyDictionary[Problem, Units] = WeakKeyDictionary()
 
 
 def units_of(problem: Problem) -> Units:
-    """The units that suit a problem."""
+    """The units that suit a problem, whose arrays are read-only."""
+    found = _units.get(problem)
+    if found is None:
+        found = _units[problem] = _units_of(problem)
+    return found
+
+
+def _units_of(problem: Problem) -> Units:
     row = TABLE[problem.loss]
     y0 = power_of_2(problem.data.y) if row.quadratic else 1.0
     first = problem.train == "first"
@@ -173,6 +184,11 @@ def affordable(e: np.ndarray) -> bool:
     return e.size * len(e) < 3e8
 
 
+def lengths(rows: np.ndarray) -> np.ndarray:
+    """|row| of every row: what `numpy.linalg.norm` does, without its tests."""
+    return np.sqrt(np.add.reduce(rows * rows, axis=1))
+
+
 def inner_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """<a_i, b_j>, in a fixed order where that is affordable."""
     return np.einsum("ik,jk->ij", a, b) if a.size * len(b) < 3e8 else a @ b.T
@@ -196,7 +212,7 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
     top = np.max(np.abs(x), axis=1)
     kept = np.flatnonzero(top > 0)
     scaled = x[kept] / top[kept, None]
-    norms = np.linalg.norm(scaled, axis=1)
+    norms = lengths(scaled)
     unit = scaled / norms[:, None]
     owner, sign = surfaces(unit)
     heads = np.flatnonzero(owner == np.arange(len(kept)))
@@ -219,7 +235,7 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
     if r > reduced.shape[1]:
         reduced = np.hstack([reduced, np.zeros((len(heads), r - reduced.shape[1]))])
     opposite = np.zeros(len(heads), dtype=np.int64)
-    np.maximum.at(opposite, surf, (alpha < 0).astype(np.int64))
+    opposite[surf[alpha < 0]] = 1
     rank = basis.shape[0]
     packed = Pack(
         e=np.ascontiguousarray(reduced),
@@ -232,7 +248,7 @@ def pack(problem: Problem, units: Units) -> tuple[Pack, Coordinates, Start]:
         rays=rays(reduced, rank) if rank <= FEW else np.zeros((0, r)),
         rank=rank,
         weight=float(problem.weight),
-        constant=loss_at_zero(problem, np.delete(y, kept) / units.y0),
+        constant=0.0 if len(kept) == len(y) else loss_at_zero(problem, np.delete(y, kept) / units.y0),
         loss=LOSSES[problem.loss].code,
         slope=float(problem.activation.slope),
         first=int(problem.train == "first"),
@@ -257,17 +273,17 @@ def initial_state(problem: Problem, basis: np.ndarray) -> tuple[Start, np.ndarra
         q, b = w * np.exp(log_w)[:, None], init.a * np.exp(log_a)
         zeros = np.zeros(m)
         return Start(q, b, zeros, zeros.copy(), zeros.copy()), perp
+    norm, abs_a = lengths(w), np.abs(init.a)
     with np.errstate(divide="ignore"):
-        log_norm = log_w + np.log(np.linalg.norm(w, axis=1))
-        log_abs_a = log_a + np.log(np.abs(init.a))
+        log_norm = log_w + np.log(norm)
+        log_abs_a = log_a + np.log(abs_a)
     top = np.maximum(log_norm, log_abs_a)
     if not np.all(np.isfinite(top)):
         j = int(np.flatnonzero(~np.isfinite(top))[0])
         raise ValueError(f"Every neuron must have a non-zero weight, got w = 0 and a = 0 for neuron {j}: leave it out.")
     # Mantissas are squared without their common scale: a log scale of -1000 is only good to 1000 eps.
     common = np.maximum(log_w, log_a)
-    norm = np.linalg.norm(w, axis=1)
-    big_w, big_a = norm * np.exp(log_w - common), np.abs(init.a) * np.exp(log_a - common)
+    big_w, big_a = norm * np.exp(log_w - common), abs_a * np.exp(log_a - common)
     ww, aa = big_w**2, big_a**2
     defect = (big_a - big_w) * (big_a + big_w)
     balanced = np.abs(defect) <= ROUNDING * (aa + ww)

@@ -176,8 +176,8 @@ def look(problem, state, work, stored, v, margins):
 
 
 @entry
-def handle(mode, problem, state, run, scratch, span, stored):
-    """Does what `mode` says; returns the time a jump reaches (0 for the other modes)."""
+def handle(mode, problem, state, run, scratch, asked):
+    """Does what `mode` says; returns how far a jump may go where that is asked for, else 0."""
     work, v = scratch.work, scratch.y1
     if mode == START:
         at_start(problem, state, run, work, v)
@@ -187,7 +187,7 @@ def handle(mode, problem, state, run, scratch, span, stored):
     elif mode == AT_ORIGIN:
         at_origin(problem, state, run, scratch, v)
     elif mode == JUMP:
-        return jump(problem, state, run, work, span, v)
+        return jump(problem, state, run, work, asked, v)
     else:
-        look(problem, state, work, stored, v, scratch.at_x)
+        look(problem, state, work, asked.stored, v, scratch.at_x)
     return 0.0

@@ -247,6 +247,17 @@ def held_count(state, j):
 
 
 @inner
+def holders(state, holds):
+    """Fills `holds` with the neurons that have release margins; returns how many there are."""
+    count = 0
+    for j in range(state.sign.size):
+        if held_count(state, j) > 0:
+            holds[count] = j
+            count += 1
+    return count
+
+
+@inner
 def margins(problem, state, work, out):
     """How far the held surfaces are from release: (smallest margin, neuron, surface, side), every margin in `out`.
 
@@ -254,10 +265,11 @@ def margins(problem, state, work, out):
     the off side (0), to the on side (1), from pinned to sliding (2), to be resolved anew (3), or from w = 0
     (FROM_ORIGIN). Expects work.free, work.jump, work.base, work.noise of the state in question.
     """
-    m, big = state.bits.shape
+    big = state.bits.shape[1]
     worst, neuron, surface, side = 1.0, -1, -1, 0
     last, way = 0.0, 1.0  # neurons of one sign leave w = 0 together
-    for j in range(m):
+    for p in range(holders(state, work.holds)):
+        j = work.holds[p]
         if state.dead[j] == DORMANT:
             if state.sign[j] != last and few(problem):
                 last, way = state.sign[j], closed(problem, work, state.sign[j], GO)

@@ -92,7 +92,7 @@ def refined(sol, most: int, more: int, also=()) -> States:
         return states
     descent = is_descent(sol)
     step = float(sol.method.step) if descent else None
-    extra = fresh(np.asarray(also, float), states, step)
+    extra = fresh(np.asarray(also, float), states, step) if len(also) else np.empty(0)
     if len(extra):
         states = states.joined(States(sol.moments(log_t=extra)))
     rounds = ROUNDS["descent" if descent else "flow"] if more else 0
@@ -162,8 +162,7 @@ def targets(problem) -> list[dict]:
     data, init = problem.data, problem.init
     if problem.outputs > 1:
         return []
-    balanced = np.allclose(np.abs(init.a), np.linalg.norm(init.w, axis=1), rtol=1e-12) and init.log_scale_a is None
-    if not balanced or problem.train == "first":
+    if init.log_scale_a is not None or problem.train == "first":
         return []
     scales = np.asarray(init.log_scale) - np.max(init.log_scale)
     arrays = tuple(np.ascontiguousarray(a).tobytes() for a in (data.x, data.y, init.w, init.a, scales))
@@ -195,6 +194,9 @@ def pair_alignment(s: States, problem) -> np.ndarray:
 def _targets(problem) -> list[dict]:
     from reluflow._early import early_phase
 
+    init = problem.init
+    if not np.allclose(np.abs(init.a), np.linalg.norm(init.w, axis=1), rtol=1e-12):
+        return []
     try:
         found = early_phase(problem).targets[:24]
     except RuntimeError:  # some neuron never settles
@@ -366,7 +368,6 @@ def class_names(problem) -> list[str]:
 def finite(a: np.ndarray) -> np.ndarray:
     """Infinities as the largest numbers: the page reads them from the logarithms."""
     a = np.asarray(a, float)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(a)):
-            return a
+    if np.isfinite(a).all():
+        return a
     return np.nan_to_num(a, nan=0.0, posinf=1.7e308, neginf=-1.7e308)

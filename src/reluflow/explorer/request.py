@@ -6,6 +6,7 @@ Data files, the storage of a run and its limits cannot be chosen by the page.
 
 import json
 import math
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ SECONDS = 8.0  # for one answer, of which
 SOLVE_SECONDS = 5.0  # for the run itself
 BODY = 256 * 1024
 DEPTH = 12
+KEPT = 16  # data sets whose rates are remembered
 
 
 class Refused(ValueError):
@@ -199,9 +201,22 @@ def end_time(problem, found, asked: dict) -> dict:
     return given
 
 
+_rates: OrderedDict[tuple, dict[float, float]] = OrderedDict()
+
+
 def class_rates(problem) -> dict[float, float]:
     """How fast a neuron grows along the gradient of one class alone, at f = 0, for every class: +1 and -1, or 0, 1,
-    ... with the softmax loss."""
+    ... with the softmax loss. They depend on the data, not on the weights: a moving scale finds them kept."""
+    x, y = problem.data.x, problem.data.y
+    key = (problem.loss, problem.weight, problem.outputs, x.shape, x.tobytes(), y.tobytes())
+    if key not in _rates:
+        _rates[key] = _class_rates(problem)
+        while len(_rates) > KEPT:
+            _rates.popitem(last=False)
+    return _rates[key]
+
+
+def _class_rates(problem) -> dict[float, float]:
     x, y, row = problem.data.x, problem.data.y, TABLE[problem.loss]
     drive = row.force(problem.targets, np.zeros(problem.targets.shape))
     found = {}

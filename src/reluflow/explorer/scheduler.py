@@ -19,6 +19,7 @@ from reluflow.explorer.request import SECONDS, SOLVE_SECONDS, Refused
 PAGES = 64  # page ids remembered
 KEPT = 4  # solutions kept for the next question about them
 QUEUE = 16
+EVENTS = rf.Limits().events
 
 
 class Superseded(Exception):
@@ -50,7 +51,7 @@ class CancellableLimits:
     """
 
     def __init__(self, ticket: Ticket, steps: int, draft: bool = False):
-        self.ticket, self.steps, self.events = ticket, steps, rf.Limits().events
+        self.ticket, self.steps, self.events = ticket, steps, EVENTS
         self.threads, self.draft = 1, draft
 
     @property

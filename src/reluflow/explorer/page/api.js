@@ -13,8 +13,8 @@ const snapshot = () => copy({ experiment: store.experiment, preset: store.preset
 export function changed(moving = false) {
   if (!store.live || store.recorded) return;
   clearTimeout(rest);
-  store.pending = true;
-  tell("pending");
+  // Once for all changes until the whole run is there: every input of a slider comes here.
+  if (!store.pending) { store.pending = true; tell("pending"); }
   if (moving && !backend.isStatic()) {
     waiting = true;
     // A whole run that is no longer wanted is cancelled at once, a draft after a while.

@@ -87,22 +87,27 @@ function main(run) {
   return ["neurons", second, "loss"];
 }
 
+let arranged = "";
 function arrange() {
   const shown = VIEWS.filter(visible), first = shown.slice(0, shown.length < 4 && !store.only ? 2 : 0);
   const count = shown.length;
+  const rest = VIEWS.filter((v) => store.run && (!v.fits || v.fits(store.run)) && !main(store.run).includes(v.id));
+  // Another run in the same views: nothing moves, and canvases keep their size.
+  const now = JSON.stringify([shown.map((v) => v.id), cards.map((c) => c.name()), rest.length, store.more, store.focus, store.only,
+    store.step_views]);
+  if (now === arranged) return;
+  arranged = now;
   $("views").dataset.count = count > 3 ? "many" : String(count);
   for (const c of cards) {
-    const is = shown.includes(c.view), was = !c.node.hidden;
+    const is = shown.includes(c.view);
     c.node.hidden = !is;
     c.node.classList.toggle("half", first.includes(c.view));
     c.node.classList.toggle("wide", is && count < 4 && !first.includes(c.view));
-    if (c.pad && is !== was) c.pad.stale = true;
     if (c.pad) c.pad.stale = true;
     c.grow.setAttribute("aria-pressed", String(store.focus === c.view.id));
     c.grow.setAttribute("aria-label", `${store.focus === c.view.id ? "Back from" : "Enlarge"} ${c.name()}`);
   }
   $("views").classList.toggle("focused", store.focus !== null);
-  const rest = VIEWS.filter((v) => store.run && (!v.fits || v.fits(store.run)) && !main(store.run).includes(v.id));
   $("more").textContent = store.more ? "Fewer views" : `More views (${rest.length})`;
   $("more").setAttribute("aria-expanded", String(store.more));
   $("below").hidden = Boolean(store.only || store.focus || store.step_views);

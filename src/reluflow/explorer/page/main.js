@@ -130,10 +130,11 @@ function picture(time) {
 }
 
 function listen() {
-  on("run index clock phases over focus draw tool more pending zoom only", redraw);
+  on("run index clock phases over focus draw tool more zoom only", redraw);
   on("run", () => { if (wanted !== null) { store.index = store.run.index(store.clock, wanted); wanted = null; tell("index"); } });
   on("controls", () => { presetBar(); controls.build(); cards.titles(); });
-  on("pending", () => document.body.classList.toggle("pending", store.pending));
+  // The views show the last run as before: only what is said about it changes.
+  on("pending", () => { document.body.classList.toggle("pending", store.pending); if (store.run) player.readout(); });
   let mode = null;
   on("run", () => { if (mode !== store.mode) { mode = store.mode; if (store.tool !== "move") store.tool = "move"; controls.build(); } });
   on("history", () => { const can = past.can(); $("undo").disabled = !can.undo; $("redo").disabled = !can.redo; });
