@@ -30,6 +30,8 @@ INSIDE = np.union1d(np.geomspace(1e-6, 1.0, WAYPOINTS // 2), np.linspace(0.0, 1.
 EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 SMALL = 800  # neurons times surfaces: below, steps of all cost less than stretches, and `windows` is not compiled
 LARGE = 1_000  # the same: above, a run begins with stretches
+WIDE = 40  # dimensions from which a stretch costs no more than a step of all
+KERNEL = 6  # operations of a matrix product, `windows.find_kernel`, that take as long as one of tracing
 USUAL_SWEEPS = 6  # of a stretch
 EXPLICIT = 200  # steps of a draft before the first implicit one
 REGIME: str | None = None  # "coupled" or "windows" for every run: for tests and benchmarks
@@ -102,7 +104,7 @@ class Machine(Bursts):
             linear = self.packed.slope == 1.0
             if regime is None and (linear or pairs >= LARGE):
                 regime = "windows"
-                self.run.free = not linear
+                self.run.free = not linear and (self.r < WIDE or self.run.implicit == 1)
             elif regime is None:
                 self.run.free = pairs >= SMALL
             self.run.regime = layout.WINDOWS if regime == "windows" else layout.COUPLED
@@ -119,7 +121,8 @@ class Machine(Bursts):
     @property
     def window(self) -> Window:
         if self._window is None:
-            self._window = windows.window(self.packed.e, self.m, self.n, self.size)
+            newton = 2 * self.big * self.big <= KERNEL * self.cost
+            self._window = windows.window(self.packed.e, self.m, self.n, self.size, newton)
         return self._window
 
     # A run ----------------------------------------------------------------------------------------------------------
@@ -186,6 +189,11 @@ class Machine(Bursts):
         return None
 
     # Any moment -----------------------------------------------------------------------------------------------------
+
+    def restore(self, clock: float, resume: float, y: np.ndarray, code: np.ndarray) -> None:
+        super().restore(clock, resume, y, code)
+        if self._window is not None:
+            self._window.stretch.ended = -1.0  # how the drive was bent before is not part of a checkpoint
 
     def _put(self, y: np.ndarray, code: np.ndarray) -> None:
         self.state.y[:] = y

@@ -38,6 +38,8 @@ _x, _w = np.polynomial.legendre.leggauss(NODES)
 AT, WEIGHT = 0.5 * (1.0 + _x), 0.5 * _w
 LEGENDRE = np.polynomial.legendre.legvander(_x, NODES - 1).T.copy()  # [l, node]
 FIT = np.linalg.inv(np.vander(AT, NODES, increasing=True))  # values at the nodes -> coefficients of x^i
+_powers = np.vander(AT, NODES, increasing=True)
+INTO = (_powers * AT[:, None] / np.arange(1, NODES + 1)) @ FIT  # values at the nodes -> integrals from 0 to them
 
 DONE, BAD = 0, 1  # BAD: too long a stretch, or something only the coupled regime handles
 ON_SIDE, OF_SIGN, HELD = 0, 1, 2  # what is watched: the side of a surface, the sign of a, the hold of a surface
@@ -65,6 +67,8 @@ STRETCH = np.dtype(
         ("nearest_clock", "f8"),
         ("nearest_neuron", "i8"),
         ("nearest_surface", "i8"),
+        ("ended", "f8"),  # the clock at the end of the last one that was accepted, for which `Window.bend` holds
+        ("known", "i8"),  # 1 when `Window.kernel` is that of its start
         # One neuron from its last event on: the piece [x0, x0 + length] of the stretch.
         ("x0", "f8"),
         ("length", "f8"),
@@ -125,6 +129,7 @@ class Window(NamedTuple):
 
     stretch: np.record  # a STRETCH
     at: np.ndarray  # (NODES, 2, S) F_k and B_k at the nodes, with respect to the clock
+    bend: np.ndarray  # (2, S) half of their second derivatives over the last stretch
     new: np.ndarray
     F: np.ndarray  # (NODES, S) the same as coefficients of x^i, times H
     B: np.ndarray
@@ -132,7 +137,16 @@ class Window(NamedTuple):
     BE: np.ndarray
     sums: Sums  # over all neurons traced so far
     block: Sums  # over those of the block at hand
+    kernel: np.ndarray  # (S, S) see `windows.find_kernel`; (0, 0) where that costs more than it saves
+    root: np.ndarray  # (m, S) e^c b m, and e^c m u: the kernel is made of their products
+    lift: np.ndarray
+    column: np.ndarray  # (m,) one column of these
+    rows: np.ndarray  # (m,) where it is not 0
+    curve: np.ndarray  # (NODES, S) what the forces lose when outputs grow
+    term: np.ndarray  # (NODES, S) of the series in `windows.improve`
+    more: np.ndarray  # (NODES, S) what it does to the rates of the outputs
     ends: np.ndarray  # (m,) a at the end
+    fast: np.ndarray  # (m,) |D_0| on the last piece of each neuron
     left: np.ndarray  # (m,) the share of the stretch after the last event of a neuron, 1 without one
     move: np.ndarray  # (m, r) what remains to be added to q
     pull: np.ndarray  # (m, S) <D_j, e_k> of the present drive
@@ -379,9 +393,12 @@ def first_below(one, watch, length):
     xa, va = 0.0, probe(one, watch, 0.0)
     if va < -watch.grain:
         return 0.0
+    end = probe(one, watch, length)
+    if end >= -watch.grain and stays_above(one, watch, xa, va, length, end):
+        return 2.0
     for p in range(1, LOOKS + 1):
         xb = length * p / LOOKS
-        vb = probe(one, watch, xb)
+        vb = probe(one, watch, xb) if p < LOOKS else end
         x = first_between(one, watch, xa, va, xb, vb)
         if x <= 1.0:
             return x
@@ -576,6 +593,36 @@ def add_rows(weight, rows, out, who):
 
 
 @inner
+def add_all(C, rows, V, on, who):
+    """V_i = sum_k C_ik rows_k for all i, over the k with on_k != 0, two at a time."""
+    for i in range(NODES):
+        fill(V[i], 0.0)
+    count = 0
+    for k in range(on.size):
+        if on[k] != 0.0:
+            who[count] = k
+            count += 1
+    # The NODES = 6 rows are written out: a row of `rows` is read once for all of them.
+    V0, V1, V2, V3, V4, V5 = V[0], V[1], V[2], V[3], V[4], V[5]
+    for at in range(0, count, 2):
+        a = who[at]
+        b = who[at + 1] if at + 1 < count else a
+        half = 1.0 if at + 1 < count else 0.0
+        a0, a1, a2, a3, a4, a5 = C[0, a], C[1, a], C[2, a], C[3, a], C[4, a], C[5, a]
+        b0, b1, b2 = half * C[0, b], half * C[1, b], half * C[2, b]
+        b3, b4, b5 = half * C[3, b], half * C[4, b], half * C[5, b]
+        rows_a, rows_b = rows[a], rows[b]
+        for s in range(V0.size):
+            x, y = rows_a[s], rows_b[s]
+            V0[s] += a0 * x + b0 * y
+            V1[s] += a1 * x + b1 * y
+            V2[s] += a2 * x + b2 * y
+            V3[s] += a3 * x + b3 * y
+            V4[s] += a4 * x + b4 * y
+            V5[s] += a5 * x + b5 * y
+
+
+@inner
 def note_bits(state, one, j):
     """The bits of neuron j, and 1, on the surfaces it is not held on, in one.on."""
     for k in range(state.bits.shape[1]):
@@ -601,7 +648,10 @@ def take_up(problem, state, window, j):
     add_rows(on, window.FE, flat, one.who)
     if window.stretch.both:
         add_rows(live, window.BE, flat, one.who)
-    times(D, problem.et, one.V)
+    if big < 2 * problem.e.shape[1]:
+        add_all(C, problem.gram, one.V, live if window.stretch.both else on, one.who)
+    else:
+        times(D, problem.et, one.V)
     copy(one.u, window.u0[j])
     if state.slid[j] > 0:
         hold_coefficients(problem, state, one, j)
@@ -887,6 +937,7 @@ def happen(problem, state, run, work, window, j):
 def leave_ends(window, j):
     """What remains to be added to neuron j at the end of the stretch."""
     one, move = window.one, window.move[j]
+    window.fast[j] = np.sqrt(one.gamma[0, 0])
     window.ends[j] = amounts(one, window.stretch.length, one.alpha)
     for i in range(move.size):
         move[i] = 0.0

@@ -29,7 +29,21 @@ from reluflow.engine.coupled import (
     write_checkpoint,
 )
 from reluflow.engine.explicit import clock_shift, loudness, velocity
-from reluflow.engine.field import DORMANT, FRESH, ON, SLID, add_up, copy, drive, fill, per_surface, stiffness, times
+from reluflow.engine.field import (
+    DORMANT,
+    FRESH,
+    ON,
+    SLID,
+    add_up,
+    copy,
+    copy_rows,
+    datum_curvature,
+    drive,
+    fill,
+    per_surface,
+    stiffness,
+    times,
+)
 from reluflow.engine.layout import (
     CANCELLED,
     COUPLED,
@@ -54,6 +68,7 @@ from reluflow.engine.tracer import (
     BAD,
     DONE,
     FIT,
+    INTO,
     LEGENDRE,
     LOOKS,
     NEAR,
@@ -65,6 +80,8 @@ from reluflow.engine.tracer import (
     Sums,
     Window,
     add_multiple,
+    add_rows,
+    dot,
     normalise,
     trace,
 )
@@ -82,8 +99,8 @@ def sums(S: int) -> Sums:
     return all_apart(Sums(np.zeros((NODES, 2, S)), np.zeros((NODES, 2, S)), np.zeros(2 * NODES)))
 
 
-def window(e: np.ndarray, m: int, n: int, size: int) -> Window:
-    """Empty arrays for m neurons and n data on surfaces with the normals e, (S, r)."""
+def window(e: np.ndarray, m: int, n: int, size: int, newton: bool = False) -> Window:
+    """Empty arrays for m neurons and n data on surfaces with the normals e, (S, r); `newton`: see `improve`."""
     S, r = e.shape
     pair = lambda: np.zeros((NODES, 2, S))
     one = lambda: np.zeros((NODES, S))
@@ -115,17 +132,28 @@ def window(e: np.ndarray, m: int, n: int, size: int) -> Window:
     stretch = record(STRETCH)
     # Of the smaller of e e^T and e^T e. Rounded up: the last digits depend on the threads of the library.
     stretch.gram_norm = float(f"{np.linalg.eigvalsh(e @ e.T if S < r else e.T @ e)[-1] * 1.0001:.4g}")
+    wide = S if newton else 0
     made = Window(
         stretch=stretch,
         at=pair(),
         new=pair(),
+        bend=np.zeros((2, S)),
         F=one(),
         B=one(),
         FE=np.zeros((S, NODES * r)),
         BE=np.zeros((S, NODES * r)),
         sums=sums(S),
         block=sums(S),
+        kernel=np.zeros((wide, wide)),
+        root=np.zeros((m, wide)),
+        lift=np.zeros((m, wide)),
+        column=np.zeros(m),
+        rows=np.zeros(m, np.int64),
+        curve=one(),
+        term=one(),
+        more=one(),
         ends=np.zeros(m),
+        fast=np.zeros(m),
         left=np.ones(m),
         move=np.zeros((m, r)),
         pull=np.zeros((m, S)),
@@ -147,6 +175,8 @@ def window(e: np.ndarray, m: int, n: int, size: int) -> Window:
 SWEEPS = 12
 BLOCK = 16  # neurons whose outputs are summed before they are added to those of the others
 COUNTED = 8  # stretches over which events are counted
+TERMS = 20  # of the series in `improve`
+FAR = 3.0  # the fastest rate of the residuals times the length of a stretch, from which it is too long for polynomials
 SHORT = 9  # a status of its own: this stretch is for the coupled regime
 
 
@@ -204,7 +234,8 @@ def output_rates(problem, state, work, window, fac):
 
 @inner
 def first_guess(problem, state, work, window):
-    """Forces at the nodes by a straight line: as they are, and as they will be when the outputs go on as they do.
+    """Forces at the nodes: as they are, as they will be when the outputs go on as they do, and bent as they were over
+    the last stretch, if this one begins where it ended.
 
     Expects work at the present state.
     """
@@ -212,6 +243,7 @@ def first_guess(problem, state, work, window):
     fac = np.exp(drive(problem, work.f, work.g) + clock_shift(problem, clock))
     output_rates(problem, state, work, window, fac)
     small = 1e-3 * H
+    bent = 1.0 if window.stretch.ended == clock else 0.0
     for end in range(2):
         for i in range(problem.alpha.size):
             k, a = problem.surf[i], problem.alpha[i]
@@ -225,7 +257,8 @@ def first_guess(problem, state, work, window):
         for part in range(2):
             for k in range(window.at.shape[2]):
                 slope = (window.new[1, part, k] - window.new[0, part, k]) / small
-                window.at[node, part, k] = window.new[0, part, k] + AT[node] * H * slope
+                more = slope + bent * AT[node] * H * window.bend[part, k]
+                window.at[node, part, k] = window.new[0, part, k] + AT[node] * H * more
 
 
 @inner
@@ -262,8 +295,7 @@ def put_back(problem, state, window):
 @inner
 def error(problem, state, work, window):
     """The effect on the worst neuron of what the polynomials leave out: see the head of this file. Expects the bits of
-    the end; the pulls are those at the start."""
-    velocity(problem, state, window.y, window.stretch.clock, window.tmp, work)
+    the end. How fast a neuron moves counts where it has no events only."""
     m, big = state.bits.shape
     at, H, hits = window.at, window.stretch.H, window.hits
     top = work.acc
@@ -278,13 +310,11 @@ def error(problem, state, work, window):
     for j in range(m):
         if state.dead[j] != 0:
             continue
-        total, pull = 0.0, 0.0
+        total = 0.0
         for k in range(big):
             bit = state.bits[j, k]
             total += (bit * top[0, k] + top[1, k]) ** 2
-        for i in range(work.pull.shape[1]):
-            pull += work.pull[j, i] ** 2
-        feel = 1.0 / NODES if hits[j] > 0 else min(1.0, np.sqrt(pull) * H) ** (NODES - 1)
+        feel = 1.0 / NODES if hits[j] > 0 else min(1.0, window.fast[j]) ** (NODES - 1)
         worst = max(worst, feel * np.sqrt(window.stretch.gram_norm * total))
     return worst
 
@@ -346,7 +376,8 @@ def trace_some(problem, state, run, work, window, most):
 
 @inner
 def new_forces(problem, work, window):
-    """The forces at the nodes from the outputs just found; returns how far a neuron feels the change."""
+    """The forces at the nodes from the outputs just found, and in window.new their change; returns how far a neuron
+    feels it."""
     stretch, f, acc = window.stretch, window.f, work.acc
     big = acc.shape[1]
     change = 0.0
@@ -358,15 +389,115 @@ def new_forces(problem, work, window):
                     total += (2 * l + 1) * LEGENDRE[l, node] * window.sums.moments[l, part, k]
                 acc[part, k] = total
         add_up(problem, acc, f)
-        forces_at(problem, f, stretch.clock + AT[node] * stretch.H, node, work, window.new)
+        clock = stretch.clock + AT[node] * stretch.H
+        forces_at(problem, f, clock, node, work, window.new)
+        if window.kernel.size > 0:
+            curvature(problem, f, clock_shift(problem, clock), window.curve[node])
         moved = 0.0
-        for k in range(big):
-            moved += (window.new[node, 0, k] - window.at[node, 0, k]) ** 2
-            moved += (window.new[node, 1, k] - window.at[node, 1, k]) ** 2
-            window.at[node, 0, k] = window.new[node, 0, k]
-            window.at[node, 1, k] = window.new[node, 1, k]
+        for part in range(2):
+            new, at = window.new[node, part], window.at[node, part]
+            for k in range(big):
+                more = new[k] - at[k]
+                moved += more**2
+                at[k] = new[k]
+                new[k] = more
         change = max(change, stretch.H * np.sqrt(stretch.gram_norm * moved))
     return change
+
+
+@inner
+def keep_bend(window):
+    """Half of the second derivatives of the forces, by their parabolas, for the first guess of the next stretch."""
+    stretch, at, bend = window.stretch, window.at, window.bend
+    for part in range(2):
+        for k in range(at.shape[2]):
+            second = 0.0
+            for node in range(NODES):
+                second += WEIGHT[node] * LEGENDRE[2, node] * at[node, part, k]
+            # 5 P_2(2 x - 1) = 30 x^2 + ...
+            bend[part, k] = 30.0 * second / stretch.H**2
+    stretch.ended = stretch.clock + stretch.H
+
+
+@inner
+def curvature(problem, f, s, out):
+    """What each F_k loses when the sum over neurons of a m u on its surface grows, by the outputs f."""
+    fill(out, 0.0)
+    for i in range(problem.alpha.size):
+        out[problem.surf[i]] += problem.alpha[i] ** 2 * datum_curvature(problem, i, f[i], s)
+
+
+@inner
+def find_kernel(problem, state, window):
+    """How fast the sums over neurons of a m u grow on each surface when forces act there, at the start of the stretch:
+
+    K_kl = sum_j e^{2c} m_k m_l (b^2 <e_k, e_l> + u_k u_l),
+
+    without what holds take away. Expects the state at the start.
+    """
+    m, big = state.bits.shape
+    kernel, root, lift, column = window.kernel, window.root, window.lift, window.column
+    b, c = weights(state.y, m)
+    for j in range(m):
+        size = np.exp(c[j]) if state.dead[j] == 0 else 0.0
+        for k in range(big):
+            on = size * state.bits[j, k] if (state.code[j, k] & 3) < SLID else 0.0
+            root[j, k] = b[j] * on
+            lift[j, k] = on * window.u0[j, k]
+    for k in range(big):
+        to = kernel[k]
+        fill(to, 0.0)
+        for j in range(m):
+            column[j] = root[j, k]
+        add_rows(column, root, to, window.rows)
+        for i in range(big):
+            to[i] *= problem.gram[k, i]
+        for j in range(m):
+            column[j] = lift[j, k]
+        add_rows(column, lift, to, window.rows)
+    window.stretch.known = 1
+
+
+@inner
+def improve(problem, state, window):
+    """Newton's method in the place of the plain iteration, with the kernel of the start: adds to the forces what their
+    change in the last sweep changes in turn. False if the stretch is too long.
+
+    A change d of the forces changes the outputs, and these the forces by V d = -curve H int_0^x K d, and so on: the sum
+    of V d + V^2 d + ... What K leaves out (holds, events, motion) the next sweep finds. The i-th term is at most
+    rate H / i times the one before: where it is more than FAR / i times, the rate was not known to be so fast, and the
+    polynomials are not right, although this converges where the plain iteration would not.
+    """
+    stretch, at, term, more = window.stretch, window.at, window.term, window.more
+    big = term.shape[1]
+    if window.kernel.size == 0 or stretch.both:
+        return True
+    if not stretch.known:
+        find_kernel(problem, state, window)
+    before = 0.0
+    for node in range(NODES):
+        copy(term[node], window.new[node, 0])
+        before = max(before, dot(term[node], term[node]))
+    for i in range(1, TERMS + 1):
+        times(term, window.kernel, more)
+        largest = 0.0
+        for node in range(NODES):
+            to = term[node]
+            fill(to, 0.0)
+            for from_node in range(NODES):
+                add_multiple(to, INTO[node, from_node], more[from_node])
+            moved = 0.0
+            for k in range(big):
+                to[k] *= -stretch.H * window.curve[node, k]
+                at[node, 0, k] += to[k]
+                moved += to[k] ** 2
+            largest = max(largest, moved)
+        if stretch.H * np.sqrt(stretch.gram_norm * largest) <= 0.01 * stretch.rtol:
+            break
+        if i * i * largest > FAR * FAR * before:
+            return False
+        before = largest
+    return True
 
 
 @inner
@@ -374,6 +505,7 @@ def finish(problem, state, window):
     """Takes every neuron from its last event, or the start, to the end of the stretch."""
     r = problem.e.shape[1]
     stretch = window.stretch
+    keep_bend(window)
     _, c = weights(state.y, state.sign.size)
     faded = 0.0
     for j in range(state.sign.size):
@@ -422,14 +554,17 @@ def reason_to_stop(problem, state, run, work, window, budget):
 
 @inner
 def propose(problem, state, run, work, window):
-    """A length for the next stretch, by the fastest neuron and the fastest rate of the residuals."""
+    """A length for the next stretch, by the fastest neuron and the fastest rate of the residuals. Expects work at its
+    start."""
     m, big = state.bits.shape
     clock = run.clock
     for j in range(m):
         for k in range(big):
             window.u0[j, k] = 0.0 if (state.code[j, k] & 3) >= SLID else work.u[j, k]
+    copy_rows(window.move, work.pull)
     rate = stiffness(problem, state, clock_shift(problem, clock), work)
-    velocity(problem, state, state.y, clock, window.tmp, work)
+    copy_rows(work.pull, window.move)
+    window.stretch.known = 0
     length, fac = longest_stretch(problem, state, run, work, rate)
     return min(run.step, length), fac
 
@@ -536,6 +671,8 @@ def next_sweep(problem, state, run, work, window):
     if stretch.sweep > 0 and change <= 0.3 * stretch.rtol:
         return False, error(problem, state, work, window) / stretch.rtol
     begin_again(problem, state, run, window)
+    if not improve(problem, state, window):
+        return False, np.inf
     begin_sweep(problem, run, window, stretch.sweep + 1)
     return True, 0.0
 

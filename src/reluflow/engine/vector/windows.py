@@ -258,8 +258,14 @@ def trace_neurons(problem, state, run, work, window, first, last):
     return DONE
 
 
+@inner
+def improve(problem, state, window):
+    """Nothing: the plain iteration, see `engine.windows.improve`."""
+    return True
+
+
 begin_sweep = calling(windows.begin_sweep, to_polynomials=to_polynomials)
-next_sweep = calling(windows.next_sweep, new_forces=new_forces, error=error, begin_sweep=begin_sweep)
+next_sweep = calling(windows.next_sweep, new_forces=new_forces, error=error, improve=improve, begin_sweep=begin_sweep)
 trace_some = calling(windows.trace_some, trace_neurons=trace_neurons)
 
 
