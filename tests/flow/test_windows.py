@@ -121,3 +121,17 @@ def test_a_fitted_problem_comes_to_rest_at_the_finest_tolerance():
     problem = rf.Problem(rf.data.five_points(), rf.init.balanced(60, 2, log_scale=-14.0))
     sol = rf.solve(problem, rf.Flow(rtol=1e-12), limits=rf.Limits(steps=20_000))
     assert sol.outcome is rf.Outcome.STATIONARY
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_newton_takes_fewer_sweeps_than_plain_iteration_and_ends_at_the_same_outputs(loss, monkeypatch):
+    problem = draw(3, loss, 0.0, True, n=30, d=5, width=60)
+    t1, rtol = 20.0, 1e-7
+    steps, newton = both(problem, t1, rtol, monkeypatch)
+    monkeypatch.setattr(flow, "KERNEL", 0)
+    plain = rf.solve(problem, rf.Flow(rtol=rtol), t1=t1)
+    assert newton.stats.fields < 0.8 * plain.stats.fields
+    times = np.linspace(0.0, t1, 21)
+    exact = steps.outputs_at(times)
+    for sol in (newton, plain):
+        assert np.max(np.abs(sol.outputs_at(times) - exact)) < 100 * rtol * np.max(np.abs(exact))

@@ -137,13 +137,13 @@ class Window(NamedTuple):
     BE: np.ndarray
     sums: Sums  # over all neurons traced so far
     block: Sums  # over those of the block at hand
-    kernel: np.ndarray  # (S, S) see `windows.find_kernel`; (0, 0) where that costs more than it saves
+    kernel: np.ndarray  # (S, S) see `newton.find_kernel`; (0, 0) where that costs more than it saves
     root: np.ndarray  # (m, S) e^c b m, and e^c m u: the kernel is made of their products
     lift: np.ndarray
     column: np.ndarray  # (m,) one column of these
     rows: np.ndarray  # (m,) where it is not 0
     curve: np.ndarray  # (NODES, S) what the forces lose when outputs grow
-    term: np.ndarray  # (NODES, S) of the series in `windows.improve`
+    term: np.ndarray  # (NODES, S) of the series in `newton.improve`
     more: np.ndarray  # (NODES, S) what it does to the rates of the outputs
     ends: np.ndarray  # (m,) a at the end
     fast: np.ndarray  # (m,) |D_0| on the last piece of each neuron

@@ -2,7 +2,7 @@
 
 Neurons interact only through the n outputs. Over a stretch [t, t + H] the drive is taken as a polynomial through
 Gauss nodes; every neuron is traced under it alone, event by event (`tracer`), which gives outputs, hence a new drive,
-until it no longer changes. An event costs one neuron's work instead of a step of everything.
+until it no longer changes (`newton`). An event costs one neuron's work instead of a step of everything.
 
 The outputs have kinks where a bit changes. They are projected on polynomials by exact moments, so that what is
 neglected is orthogonal to every polynomial the nodes carry: at the end of the stretch a neuron without events feels it
@@ -37,7 +37,6 @@ from reluflow.engine.field import (
     add_up,
     copy,
     copy_rows,
-    datum_curvature,
     drive,
     fill,
     per_surface,
@@ -63,12 +62,12 @@ from reluflow.engine.layout import (
     weights,
 )
 from reluflow.engine.locate import LEFT, along_normal, norm_q
+from reluflow.engine.newton import curvature, improve
 from reluflow.engine.tracer import (
     AT,
     BAD,
     DONE,
     FIT,
-    INTO,
     LEGENDRE,
     LOOKS,
     NEAR,
@@ -80,8 +79,6 @@ from reluflow.engine.tracer import (
     Sums,
     Window,
     add_multiple,
-    add_rows,
-    dot,
     normalise,
     trace,
 )
@@ -100,7 +97,7 @@ def sums(S: int) -> Sums:
 
 
 def window(e: np.ndarray, m: int, n: int, size: int, newton: bool = False) -> Window:
-    """Empty arrays for m neurons and n data on surfaces with the normals e, (S, r); `newton`: see `improve`."""
+    """Empty arrays for m neurons and n data on surfaces with the normals e, (S, r); `newton`: see `newton.improve`."""
     S, r = e.shape
     pair = lambda: np.zeros((NODES, 2, S))
     one = lambda: np.zeros((NODES, S))
@@ -175,8 +172,6 @@ def window(e: np.ndarray, m: int, n: int, size: int, newton: bool = False) -> Wi
 SWEEPS = 12
 BLOCK = 16  # neurons whose outputs are summed before they are added to those of the others
 COUNTED = 8  # stretches over which events are counted
-TERMS = 20  # of the series in `improve`
-FAR = 3.0  # the fastest rate of the residuals times the length of a stretch, from which it is too long for polynomials
 SHORT = 9  # a status of its own: this stretch is for the coupled regime
 
 
@@ -417,87 +412,6 @@ def keep_bend(window):
             # 5 P_2(2 x - 1) = 30 x^2 + ...
             bend[part, k] = 30.0 * second / stretch.H**2
     stretch.ended = stretch.clock + stretch.H
-
-
-@inner
-def curvature(problem, f, s, out):
-    """What each F_k loses when the sum over neurons of a m u on its surface grows, by the outputs f."""
-    fill(out, 0.0)
-    for i in range(problem.alpha.size):
-        out[problem.surf[i]] += problem.alpha[i] ** 2 * datum_curvature(problem, i, f[i], s)
-
-
-@inner
-def find_kernel(problem, state, window):
-    """How fast the sums over neurons of a m u grow on each surface when forces act there, at the start of the stretch:
-
-    K_kl = sum_j e^{2c} m_k m_l (b^2 <e_k, e_l> + u_k u_l),
-
-    without what holds take away. Expects the state at the start.
-    """
-    m, big = state.bits.shape
-    kernel, root, lift, column = window.kernel, window.root, window.lift, window.column
-    b, c = weights(state.y, m)
-    for j in range(m):
-        size = np.exp(c[j]) if state.dead[j] == 0 else 0.0
-        for k in range(big):
-            on = size * state.bits[j, k] if (state.code[j, k] & 3) < SLID else 0.0
-            root[j, k] = b[j] * on
-            lift[j, k] = on * window.u0[j, k]
-    for k in range(big):
-        to = kernel[k]
-        fill(to, 0.0)
-        for j in range(m):
-            column[j] = root[j, k]
-        add_rows(column, root, to, window.rows)
-        for i in range(big):
-            to[i] *= problem.gram[k, i]
-        for j in range(m):
-            column[j] = lift[j, k]
-        add_rows(column, lift, to, window.rows)
-    window.stretch.known = 1
-
-
-@inner
-def improve(problem, state, window):
-    """Newton's method in the place of the plain iteration, with the kernel of the start: adds to the forces what their
-    change in the last sweep changes in turn. False if the stretch is too long.
-
-    A change d of the forces changes the outputs, and these the forces by V d = -curve H int_0^x K d, and so on: the sum
-    of V d + V^2 d + ... What K leaves out (holds, events, motion) the next sweep finds. The i-th term is at most
-    rate H / i times the one before: where it is more than FAR / i times, the rate was not known to be so fast, and the
-    polynomials are not right, although this converges where the plain iteration would not.
-    """
-    stretch, at, term, more = window.stretch, window.at, window.term, window.more
-    big = term.shape[1]
-    if window.kernel.size == 0 or stretch.both:
-        return True
-    if not stretch.known:
-        find_kernel(problem, state, window)
-    before = 0.0
-    for node in range(NODES):
-        copy(term[node], window.new[node, 0])
-        before = max(before, dot(term[node], term[node]))
-    for i in range(1, TERMS + 1):
-        times(term, window.kernel, more)
-        largest = 0.0
-        for node in range(NODES):
-            to = term[node]
-            fill(to, 0.0)
-            for from_node in range(NODES):
-                add_multiple(to, INTO[node, from_node], more[from_node])
-            moved = 0.0
-            for k in range(big):
-                to[k] *= -stretch.H * window.curve[node, k]
-                at[node, 0, k] += to[k]
-                moved += to[k] ** 2
-            largest = max(largest, moved)
-        if stretch.H * np.sqrt(stretch.gram_norm * largest) <= 0.01 * stretch.rtol:
-            break
-        if i * i * largest > FAR * FAR * before:
-            return False
-        before = largest
-    return True
 
 
 @inner

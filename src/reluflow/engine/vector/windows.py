@@ -260,7 +260,7 @@ def trace_neurons(problem, state, run, work, window, first, last):
 
 @inner
 def improve(problem, state, window):
-    """Nothing: the plain iteration, see `engine.windows.improve`."""
+    """Nothing: the plain iteration, see `engine.newton.improve`."""
     return True
 
 
