@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from support.kernels import start
+from support.kernels import asked, start
 
 import reluflow as rf
 
@@ -13,12 +13,14 @@ def jump(engine, problem, t, c_stop=np.inf):
     one = start(engine, problem)
     span = engine.layout.record(engine.layout.SPAN)
     span.t0, span.t1, span.c_stop, span.c_passive, span.next = 0.0, t, c_stop, 0.0, -1
+    wanted = asked(engine, one, span, t)
     with np.errstate(all="ignore"):
-        reached = engine.frozen.jump(one.problem, one.state, one.run, one.work, span, one.scratch.y1)
+        reached = engine.frozen.jump(one.problem, one.state, one.run, one.work, wanted, one.scratch.y1)
         if c_stop == np.inf:
-            span.t1, span.next = t, 0
-            engine.frozen.jump(one.problem, one.state, one.run, one.work, span, one.scratch.y1)
-            assert span.next == one.state.sign.size
+            span.next = 0
+            engine.frozen.jump(one.problem, one.state, one.run, one.work, wanted, one.scratch.y1)
+            assert span.row == 1
+            assert np.array_equal(wanted.instants.y[0], one.state.y)
     q, b, c, _ = engine.layout.parts(one.state.y, one.state.sign.size)
     return one, reached, q, b, c
 
@@ -105,8 +107,9 @@ def test_events_beyond_the_log_wait_for_the_next_call(engine):
     work = one.work._replace(log=np.empty((0, 5)))
     span = engine.layout.record(engine.layout.SPAN)
     span.t1, span.c_stop, span.next = 1.5, np.inf, -1
-    before = one.state.y.copy()
+    before, wanted = one.state.y.copy(), asked(engine, one, span, 1.5)
     for first in (-1, 0):
         span.next = first
-        engine.frozen.jump(one.problem, one.state, one.run, work, span, one.scratch.y1)
-    assert span.next == 0 and np.array_equal(one.state.y, before)
+        engine.frozen.jump(one.problem, one.state, one.run, work, wanted, one.scratch.y1)
+    assert span.next == span.row == 0
+    assert np.array_equal(one.state.y, before)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.kernels import start
+from support.kernels import asked, start
 
 import reluflow as rf
 
@@ -83,7 +83,8 @@ def test_events_are_those_of_a_frozen_phase(engine):
         with np.errstate(all="ignore"):
             for first in (-1, 0):
                 span.next = first
-                engine.frozen.jump(again.problem, again.state, again.run, again.work, span, again.scratch.y1)
+                wanted = asked(engine, again, span, 0.5)
+                engine.frozen.jump(again.problem, again.state, again.run, again.work, wanted, again.scratch.y1)
         rows, expected = one.work.log[: one.run.log_used], again.work.log[: again.run.log_used]
         if status == engine.tracer.BAD or len(expected) == 0:
             continue

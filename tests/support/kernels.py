@@ -11,7 +11,7 @@ import reluflow
 from reluflow import Problem
 
 MODULES = """layout tableau field bernstein ways surfaces locate explicit implicit events origin frozen rare tracer
-windows coupled landing stiff pack""".split()
+newton windows coupled landing stiff pack""".split()
 
 
 def plain_engine() -> SimpleNamespace:
@@ -46,3 +46,11 @@ def start(engine: SimpleNamespace, problem: Problem) -> SimpleNamespace:
         run.G = engine.explicit.velocity(packed, state, state.y, 0.0, scratch.K[0], work)
         engine.surfaces.noise(packed, state, state.y, work)
     return SimpleNamespace(problem=packed, state=state, run=run, work=work, scratch=scratch)
+
+
+def asked(engine: SimpleNamespace, one: SimpleNamespace, span: np.record, t: float):
+    """What a jump of `one` from 0 to time t asks for."""
+    layout, size = engine.layout, one.state.code.size
+    there = (np.array([t]), np.array([t]), np.zeros(1, np.int64))
+    instants = layout.Instants(np.zeros(1), *there, np.empty((1, one.state.y.size)), np.empty((1, size)))
+    return layout.Asked(span, instants, None)
