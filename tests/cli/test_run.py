@@ -80,7 +80,10 @@ def test_run_exits_with_1_when_the_second_run_differs(here, capsys, monkeypatch)
     monkeypatch.setattr(
         module, "driver_for", lambda problem, method, end, regime: right(problem, rf.Flow(1e-3), end, regime=regime)
     )
-    assert reluflow("run", "my.toml", "--confirm", "--json", "--set", "method.rtol=1e-10") == 1
+    assert (
+        reluflow("run", "my.toml", "--confirm", "--json", "--set", "method.rtol=1e-10", "--set", "init.log_scale=-1")
+        == 1
+    )
     said = json.loads(capsys.readouterr().out)["confirmation"]
     assert not said["confirmed"] and said["reason"] == "beyond the promise"
     assert set(said["first"]) == {"log_t", "neuron", "datum", "kind", "what"}
