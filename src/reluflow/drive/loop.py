@@ -4,8 +4,6 @@ A driver advances in bursts, so that all of these are looked at about 25 times a
 what a run keeps or counts.
 """
 
-# Behind `signal`, whose functions make an enum of every handler, which takes ten times as long.
-import _signal  # type: ignore[import-not-found]
 import signal
 import threading
 import time as _time
@@ -154,13 +152,13 @@ def stops() -> Iterator[Stops]:
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for number in STOPS:
-            if _signal.getsignal(number) in (_signal.SIG_DFL, _signal.default_int_handler):
-                before[number] = _signal.signal(number, found.note)
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                before[number] = signal.signal(number, found.note)
     try:
         yield found
     finally:
         for number, handler in before.items():
-            _signal.signal(number, handler)
+            signal.signal(number, handler)
 
 
 def run(
