@@ -6,6 +6,8 @@ import pytest
 import reluflow as rf
 from reluflow.drive import driver_for, estimate, exact, threads
 from reluflow.drive.recorder import Tape
+from reluflow.engine.pack import pack, units_of
+from reluflow.losses import LOSSES
 
 
 def medium(n=30, m=60, d=4, seed=3, log_scale=-4.0):
@@ -109,25 +111,52 @@ def test_threads_are_asked_for_by_argument_or_environment(monkeypatch):
         rf.Limits(threads=0)
 
 
+def announced(problem, t1):
+    packed, _, start = pack(problem, units := units_of(problem))
+    estimate.announce(packed, len(start.q), LOSSES[problem.loss], units.to_clock(t1))
+
+
 def test_a_large_flow_is_announced_with_its_time_and_memory_before_it_starts(caplog):
     with caplog.at_level("WARNING", logger="reluflow"):
-        estimate.announce(200, 200, 20)
+        announced(medium(200, 200, 20), np.inf)
+        announced(medium(3000, 1000, 20), 1.0)  # takes 15 s
         assert not caplog.records
-        estimate.announce(1000, 3000, 20)
+        announced(medium(3000, 1000, 20), np.inf)
     (record,) = caplog.records
     assert record.message == (
-        "An exact flow with 1000 neurons on 3000 data takes roughly 10 min and 1.3 GiB: "
+        "An exact flow with 1000 neurons on 3000 data takes roughly 8 min and 1.3 GiB: "
         "`rf.SteppedFlow(rtol=1e-4)` or fewer data take less."
     )
 
 
+# Seconds of one thread in benchmarks/table.txt.
 @pytest.mark.parametrize(
-    "size, measured",
-    [((100, 50, 10), 0.36), ((200, 100, 2), 0.60), ((200, 200, 10), 1.9), ((50, 3000, 5), 28.3)],
+    "size, t1, measured",
+    [
+        ((20, 100, 10), 200.0, 0.116),
+        ((50, 100, 10), 200.0, 0.175),
+        ((100, 100, 20), 200.0, 0.291),
+        ((100, 200, 2), 200.0, 0.332),
+        ((200, 200, 10), 200.0, 1.05),
+        ((1000, 1000, 20), 20.0, 8.56),
+        ((3000, 1000, 20), 1.0, 15.5),
+    ],
 )
-def test_the_estimate_is_right_to_a_factor_of_3_on_the_measured_map(size, measured):
-    # Seconds of benchmarks/medium.py on one quiet core, see benchmarks/evidence.md.
-    assert measured / 3 < estimate.seconds(size[0], size[1], size[2]) < 3 * measured
+def test_the_estimate_is_right_to_a_factor_of_3_on_the_measured_map(size, t1, measured):
+    problem = medium(*size, seed=42)  # the first force does not depend on the weights
+    packed, _, start = pack(problem, units := units_of(problem))
+    turned = estimate.turns(packed, LOSSES["square"], units.to_clock(t1))
+    assert measured / 3 < estimate.seconds(len(start.q), *packed.e.shape, turned) < 3 * measured
+
+
+def test_turns_do_not_depend_on_units():
+    plain = medium(30, 10, 4)
+    scaled = rf.Problem(rf.Data(1e-40 * plain.data.x, 1e200 * plain.data.y), plain.init)
+    found = []
+    for problem, t1 in ((plain, 7.0), (scaled, 7.0 * 1e-160)):
+        packed, _, _ = pack(problem, units := units_of(problem))
+        found.append(estimate.turns(packed, LOSSES["square"], units.to_clock(t1)))
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
 
 
 def linear(seed, n=9, m=30, d=10, log_scale=-100.0):

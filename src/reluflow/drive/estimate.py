@@ -4,22 +4,34 @@ import logging
 
 import numpy as np
 
+from reluflow.engine.pack import Pack
+from reluflow.losses import Loss
+
 MUCH_TIME = 60.0  # seconds, from which on a run is announced
 MUCH_MEMORY = 4 * 2**30
-# Fitted to the table of benchmarks/medium.py on one core; n = 50 to 3000, m = 50 to 1000: right to a factor of 3.
-PER_OPERATION = 3.5e-10  # seconds
-CROSSED = 0.5  # pairs of a neuron and a datum that cross during a training, as a share
-SWEEPS, PER_EVENT = 350, 3.3  # sweeps over all neurons in a run, and traces of a neuron for each of its events
+# Fitted to benchmarks/table.txt and to pieces of its runs on one core, n = 10 to 3000, m = 20 to 1000, right to a
+# factor of 3. A turn is the time in which the first force turns a neuron by an angle of one.
+PER_OPERATION = 9e-11  # seconds
+FIRST_SWEEPS, SWEEPS, TURNS = 60, 170, 20.0  # sweeps over all neurons at the start and in a turn; turns of a long run
+CROSSED, PER_EVENT = 0.5, 3.3  # pairs of a neuron and a datum that cross, at most; traces of a neuron for each event
 # Of the time left. The length of stretches grows by this share of the time gone by, until EARLY of them tell more.
 GROWTH, EARLY = 0.2, 3
 LASTING = 0.6  # what of the growth of the speed so far is taken to go on
 SURE, SOON = 0.01, 2.0  # fraction of a run from which on its time left is told; of stretches, seconds
 
 
-def seconds(m: int, n: int, r: int) -> float:
-    """Time of an exact flow with m neurons and n data in r dimensions."""
-    traced = SWEEPS * m * n * (12 * r + 100)
-    crossings = PER_EVENT * CROSSED * n * m * n * (115 + r)
+def turns(packed: Pack, loss: Loss, time: float) -> float:
+    """How far the force of f = 0 turns a neuron in this time, its active data half of them, drawn at random."""
+    force = packed.weight * loss.force(packed.y, np.zeros_like(packed.y)) * packed.alpha
+    mean = force @ packed.e[packed.surf]
+    return 0.5 * float(np.sqrt(mean @ mean + force @ force)) * time
+
+
+def seconds(m: int, n: int, r: int, turned: float) -> float:
+    """Time of an exact flow with m neurons and n data in r dimensions over so many turns."""
+    turned = min(turned, TURNS)
+    traced = (FIRST_SWEEPS + SWEEPS * turned) * m * n * (12 * r + 100)
+    crossings = PER_EVENT * min(CROSSED, turned / (2.0 * np.pi)) * n * m * n * (115 + r)
     return PER_OPERATION * (traced + crossings)
 
 
@@ -28,12 +40,16 @@ def memory(m: int, n: int) -> int:
     return 8 * n * n + 200 * m * n + 240 * m * n
 
 
-def announce(m: int, n: int, r: int) -> None:
-    """Logs one sentence where a run will take long or much memory."""
-    time, size = seconds(m, n, r), memory(m, n)
-    if time > MUCH_TIME or size > MUCH_MEMORY:
+def announce(packed: Pack, m: int, loss: Loss, time: float) -> None:
+    """Logs one sentence where m neurons will take long to this time, in units of `packed`, or much memory."""
+    n, r = packed.e.shape
+    size, longest = memory(m, n), seconds(m, n, r, np.inf)
+    if longest <= MUCH_TIME and size <= MUCH_MEMORY:
+        return
+    takes = seconds(m, n, r, turns(packed, loss, time))
+    if takes > MUCH_TIME or size > MUCH_MEMORY:
         logging.getLogger("reluflow").warning(
-            f"An exact flow with {m} neurons on {n} data takes roughly {told(time)} and {size / 2**30:.1f} GiB: "
+            f"An exact flow with {m} neurons on {n} data takes roughly {told(takes)} and {size / 2**30:.1f} GiB: "
             "`rf.SteppedFlow(rtol=1e-4)` or fewer data take less."
         )
 

@@ -129,7 +129,8 @@ class Machine(Bursts):
 
     def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
         """The state at t = 0, bits resolved, is the first checkpoint."""
-        announce(self.m, self.big, self.r)
+        problem = self.made_of[0]
+        announce(self.packed, self.m, LOSSES[problem.loss], self._time_of(self.run.end))
         if self.run.regime == layout.WINDOWS:
             compile.beside("burst", "windows", *["shares"] * self.in_shares)
         else:
