@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from reluflow.drive import descent
 from reluflow.engine import adams as leap
 
 LOSSES = ("square", "logistic", "logistic2", "exponential")
@@ -274,3 +275,32 @@ def test_a_leap_that_would_pass_a_surface_and_come_back_is_refused():
 
 def _python(kernel):
     return getattr(kernel, "py_func", kernel)
+
+
+def wide(loss, scale):
+    """Orthonormal rows of so many dimensions that the gradient is made of matrix products."""
+    rng = np.random.default_rng(7)
+    x = np.linalg.qr(rng.normal(size=(60, 40)))[0].T
+    y = np.where(rng.random(40) < 0.5, -1.0, 1.0)
+    init = rf.init.balanced(50, 60, log_scale=scale, seed=0)
+    return rf.Problem(rf.Data(x, y), init, loss=loss, reduction="sum")
+
+
+@pytest.mark.parametrize(("scale", "iterations"), [(-20.0, 1600), (-40.0, 1300)])
+def test_iterations_by_matrix_products_are_jumped_and_leapt_over_too(scale, iterations):
+    # From e^-40 the run ends before the outputs count: from then on descent multiplies rounding by 1e12.
+    stepped, forward, worst = both_ways(wide("logistic", scale), iterations)
+    assert table(stepped) == table(forward) and worst < PROMISE
+    assert regimes(forward)["jumped"] + regimes(forward)["leapt"] > 0.6 * iterations
+    assert np.max(forward.log_norm[-1]) > 0.5 * scale
+
+
+def test_jumps_by_matrix_products_are_those_by_loops_at_e_minus_1000(monkeypatch):
+    # Stepping is no peer there: a preactivation that shrinks to 1e-16 of its neuron gets a random sign.
+    problem = wide("square", -1000.0)
+    products = rf.solve(problem, rf.Descent(STEP), t1=200.0)
+    monkeypatch.setattr(descent, "BLAS_ABOVE", 10**12)
+    loops = rf.solve(problem, rf.Descent(STEP), t1=200.0)
+    assert regimes(products)["jumped"] > 19_000 and np.max(products.log_norm[-1]) > -200.0
+    assert table(products) == table(loops)
+    assert apart(products.final, loops.final) < PROMISE

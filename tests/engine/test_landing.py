@@ -98,6 +98,20 @@ def test_whether_a_neuron_is_released_at_the_end_of_a_step_its_margin_there_says
     assert engine.landing.first_release(s.problem, s.state, s.room) == 0.25
 
 
+def test_a_pinned_neuron_is_released_at_the_first_stage_that_says_so(engine, monkeypatch):
+    """Its margin at a stage inside the step counts, although `release_place` only says that there is one."""
+    s = at_start(engine, TURNING)
+    s.state.slid[0], s.state.where[0, 0], s.state.code[0, 1] = 1, 1, engine.field.PINNED
+    s.state.where[0, 0] = 1
+    s.scratch.step.held, s.scratch.step.margin1 = 1, 0.1
+    monkeypatch.setattr(engine.implicit, "watch_releases", lambda *_: None)
+    held = s.room.work.held
+    held[:, 0] = 0.1
+    assert engine.landing.first_release(s.problem, s.state, s.room) == 2.0
+    held[2:4, 0] = -0.1
+    assert engine.landing.first_release(s.problem, s.state, s.room) == engine.implicit.NODES[2]
+
+
 def test_a_sign_of_an_output_weight_is_landed_on(engine):
     """An unbalanced neuron with a > 0 that is pulled away: a falls to 0 at a time known from LSODA."""
     problem = rf.Problem(rf.Data([[1.0, 0.0]], [-1.0]), rf.Params([[1.0, 0.5]], [0.3]))

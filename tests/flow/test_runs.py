@@ -1,5 +1,6 @@
 """How a run behaves: limits, interruption, progress, memory, honesty about itself."""
 
+import threading
 import time
 from types import SimpleNamespace
 
@@ -63,6 +64,26 @@ def test_the_time_in_which_a_kernel_is_compiled_is_not_the_time_of_a_run(monkeyp
     assert len(calls) >= 3
     assert sol.outcome is (rf.Outcome.TIME_LIMIT if how == "at work" else rf.Outcome.REACHED)
     assert (sol.stats.seconds < 60.0) == (how != "at work")
+
+
+def test_the_time_of_a_run_does_not_know_what_other_threads_compile_or_a_wait_that_was_broken_off(monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    started = compile.spent()
+    with event.trigger_event("numba:compile"):
+        found = []
+        other = threading.Thread(target=lambda: found.append(compile.spent()))
+        other.start()
+        other.join()
+    assert found == [0.0] and compile.spent() > started
+    monkeypatch.setitem(compile._running, "burst", SimpleNamespace(wait=interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        compile.ready("burst")
+    spent = compile.spent()
+    with event.trigger_event("numba:compile"):
+        pass
+    assert compile.spent() > spent  # counted again: the wait is over
 
 
 def test_ctrl_c_returns_what_was_computed_within_a_burst_of_a_few_steps(monkeypatch):

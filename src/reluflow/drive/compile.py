@@ -7,6 +7,7 @@ implicit steps of `stiff` are compiled when a run first takes one.
 import os
 import subprocess
 import sys
+import threading
 import time as _time
 from functools import cache
 from multiprocessing import parent_process
@@ -36,7 +37,9 @@ def beside(*parts: str) -> None:
 
 def command(part: str) -> list[str]:
     """What compiles one part and stores it, in a process of its own."""
-    return [sys.executable, "-c", f"from {__name__} import compile_here; compile_here({part!r})"]
+    # Stored is stored: an ordinary exit would take another second to free what numba and LLVM hold.
+    code = f"import os; from {__name__} import compile_here; compile_here({part!r}); os._exit(0)"
+    return [sys.executable, "-c", code]
 
 
 def ready(part: str) -> None:
@@ -44,33 +47,41 @@ def ready(part: str) -> None:
     if part in _running:
         waiting = _waiting()
         waiting.on_start()
-        _running.pop(part).wait()
-        waiting.on_end()
+        try:
+            _running.pop(part).wait()
+        finally:
+            waiting.on_end()
 
 
 def spent() -> float:
-    """Seconds this process has spent on kernels since this was first asked: compiling them, or waiting for another
+    """Seconds that this thread has spent on kernels since this was first asked: compiling them, or waiting for another
     process that does."""
-    return _waiting().seconds
+    return _waiting().own.seconds
+
+
+class Spent(threading.local):
+    """Time that one thread has spent, and the compilations it is in the middle of."""
+
+    seconds, depth, began = 0.0, 0, 0.0
 
 
 @cache
 def _waiting() -> Any:
-    """What numba tells about every compilation; those inside another count once."""
+    """Counts the time of compilations, of which numba tells; those inside another count once."""
     from numba.core import event
 
     class Waiting(event.Listener):
-        seconds, depth, began = 0.0, 0, 0.0
+        own = Spent()
 
         def on_start(self, _: object = None) -> None:
-            if self.depth == 0:
-                self.began = _time.perf_counter()
-            self.depth += 1
+            if self.own.depth == 0:
+                self.own.began = _time.perf_counter()
+            self.own.depth += 1
 
         def on_end(self, _: object = None) -> None:
-            self.depth -= 1
-            if self.depth == 0:
-                self.seconds += _time.perf_counter() - self.began
+            self.own.depth -= 1
+            if self.own.depth == 0:
+                self.own.seconds += _time.perf_counter() - self.own.began
 
     found = Waiting()
     event.register("numba:compile", found)

@@ -9,6 +9,7 @@ from reluflow.losses import Loss
 
 MUCH_TIME = 60.0  # seconds, from which on a run is announced
 MUCH_MEMORY = 4 * 2**30
+KERNEL = 6  # operations of a matrix product, `newton.find_kernel`, that take as long as one of tracing
 # Fitted to benchmarks/table.txt and to pieces of its runs on one core, n = 10 to 3000, m = 20 to 1000, right to a
 # factor of 3. A turn is the time in which the first force turns a neuron by an angle of one.
 PER_OPERATION = 9e-11  # seconds
@@ -24,26 +25,38 @@ def turns(packed: Pack, loss: Loss, time: float) -> float:
     """How far the force of f = 0 turns a neuron in this time, its active data half of them, drawn at random."""
     force = packed.weight * loss.force(packed.y, np.zeros_like(packed.y)) * packed.alpha
     mean = force @ packed.e[packed.surf]
-    return 0.5 * float(np.sqrt(mean @ mean + force @ force)) * time
+    rate = 0.5 * float(np.sqrt(mean @ mean + force @ force))
+    return rate * time if rate > 0.0 else 0.0
 
 
 def seconds(m: int, n: int, r: int, turned: float) -> float:
     """Time of an exact flow with m neurons and n data in r dimensions over so many turns."""
     turned = min(turned, TURNS)
-    traced = (FIRST_SWEEPS + SWEEPS * turned) * m * n * (12 * r + 100)
+    traced = (FIRST_SWEEPS + SWEEPS * turned) * m * tracing(n, r)
     crossings = PER_EVENT * min(CROSSED, turned / (2.0 * np.pi)) * n * m * n * (115 + r)
     return PER_OPERATION * (traced + crossings)
 
 
-def memory(m: int, n: int) -> int:
+def tracing(n: int, r: int) -> int:
+    """Operations that it takes to trace one neuron on n surfaces through a stretch."""
+    return n * (12 * r + 100)
+
+
+def newton_pays(n: int, r: int) -> bool:
+    """Whether the kernel of `engine.newton` costs no more than a sweep."""
+    return 2 * n * n <= KERNEL * tracing(n, r)
+
+
+def memory(m: int, n: int, r: int) -> int:
     """Bytes that its arrays take: inner products of all pairs of data, the log of events, numbers for every pair."""
-    return 8 * n * n + 200 * m * n + 240 * m * n
+    kernel = 8 * n * n + 16 * m * n if newton_pays(n, r) else 0
+    return 8 * n * n + 200 * m * n + 240 * m * n + kernel
 
 
 def announce(packed: Pack, m: int, loss: Loss, time: float) -> None:
     """Logs one sentence where m neurons will take long to this time, in units of `packed`, or much memory."""
     n, r = packed.e.shape
-    size, longest = memory(m, n), seconds(m, n, r, np.inf)
+    size, longest = memory(m, n, r), seconds(m, n, r, np.inf)
     if longest <= MUCH_TIME and size <= MUCH_MEMORY:
         return
     takes = seconds(m, n, r, turns(packed, loss, time))

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from reluflow.drive import compile
+from reluflow.drive import compile, estimate
 from reluflow.drive.bursts import Bursts, room_for
-from reluflow.drive.estimate import announce
 from reluflow.drive.recorder import States, Tape
 from reluflow.drive.threads import PAUSE, PAYS, Team, threads_wanted
 from reluflow.drive.wake import note_free_to_leave
@@ -31,8 +30,7 @@ EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 SMALL = 800  # neurons times surfaces: below, steps of all cost less than stretches, and `windows` is not compiled
 LARGE = 1_000  # the same: above, a run begins with stretches
 WIDE = 40  # dimensions from which a stretch costs no more than a step of all
-KERNEL = 6  # operations of a matrix product, `newton.find_kernel`, that take as long as one of tracing
-USUAL_SWEEPS = 6  # of a stretch
+USUAL_SWEEPS = 3  # of a stretch; on average 2.3
 EXPLICIT = 200  # steps of a draft before the first implicit one
 REGIME: str | None = None  # "coupled" or "windows" for every run: for tests and benchmarks
 
@@ -93,7 +91,7 @@ class Machine(Bursts):
         none = np.empty(0)
         self.instants = layout.Instants(none, none, none, np.empty(0, np.int64), *self.checkpoints[1:])
         self._window: Window | None = None
-        self.cost = self.big * (12 * self.r + 100)  # of tracing one neuron, in operations
+        self.cost = estimate.tracing(self.big, self.r)
         self.in_shares = self.m * self.cost >= PAYS  # traced by a `Team`, of one thread or more
         self.threads, self.draft = 1, False
         regime = REGIME if regime is None else regime
@@ -121,7 +119,7 @@ class Machine(Bursts):
     @property
     def window(self) -> Window:
         if self._window is None:
-            newton = 2 * self.big * self.big <= KERNEL * self.cost
+            newton = estimate.newton_pays(self.big, self.r)
             self._window = windows.window(self.packed.e, self.m, self.n, self.size, newton)
         return self._window
 
@@ -130,7 +128,7 @@ class Machine(Bursts):
     def begin(self, tape: Tape, save: Save, limits: Limits) -> Outcome | None:
         """The state at t = 0, bits resolved, is the first checkpoint."""
         problem = self.made_of[0]
-        announce(self.packed, self.m, LOSSES[problem.loss], self._time_of(self.run.end))
+        estimate.announce(self.packed, self.m, LOSSES[problem.loss], self._time_of(self.run.end))
         if self.run.regime == layout.WINDOWS:
             compile.beside("burst", "windows", *["shares"] * self.in_shares)
         else:
@@ -221,9 +219,10 @@ class Machine(Bursts):
             found.append((states.y, states.code))
             self.run.next_frame += len(some)
         if found and self.run.next_frame < len(wanted):
-            # The jump itself is made in one go, as in the run.
+            # The jump itself is made in one go, as in the run, under the forces that `horizon` leaves.
             self.restore(*start)
             self.burst(0)
+            self.horizon()
         self.jump_to(t1)
         if t1 <= self.span.t0:
             self.run.wait = 50
@@ -339,7 +338,7 @@ class Machine(Bursts):
         if not self.in_shares:
             return self._advance(windows.Limits(budget, max(windows.BLOCK, PAUSE // self.cost)))
         status = self._advance(windows.Limits(budget, -1))
-        if status == layout.PAUSED:
+        if status == layout.PAUSED and self.window.stretch.next < self.m:
             compile.ready("shares")
             self.team.trace(self.packed, self.state, self.run, self.work, self.window)
         return status

@@ -13,7 +13,7 @@ import numpy as np
 
 from reluflow._checks import whole
 from reluflow.engine import layout, windows
-from reluflow.engine.tracer import BAD, STRETCH, Single, Sums, Window
+from reluflow.engine.tracer import BAD, STRETCH, Sums, Window
 from reluflow.engine.windows import BLOCK
 
 PAYS = 8_000_000  # operations of one sweep, below which handing them to threads takes longer than it saves
@@ -62,7 +62,7 @@ class Team:
         self.places = []
         for _ in range(threads):
             own = layout.new_work(m, r, S, n)._replace(log=np.empty((4 * each * (S + 2), 5)), noise=work.noise)
-            one = layout.all_apart(Single(*(np.zeros_like(a) for a in window.one)))
+            one = windows.single(S, r)
             run, stretch = (np.zeros(1, kind).view(np.recarray) for kind in (layout.RUN, STRETCH))
             place = window._replace(stretch=stretch[0], one=one, block=windows.sums(S))
             self.places.append(Place(run, stretch, own, place))

@@ -318,7 +318,7 @@ def take_events(task, st, run, jump, work, room):
     """All events of the present iteration: the neurons concerned are placed there, their bits read, their closed forms
     found anew."""
     n, m = st.mask.shape
-    now, moved = run.iteration, work.f
+    now, moved = run.iteration, work.moved
     u = work.u.reshape(n, m)
     for i in range(n):
         moved[i] = 0.0

@@ -112,19 +112,19 @@ class Room(NamedTuple):
 class Work(NamedTuple):
     """The order of the data, and scratch space for batches of up to `batch` rows.
 
-    x, flat, force, turn and block are empty without matrix products.
+    x, flat, turn and block are empty without matrix products.
     """
 
     order: np.ndarray  # data in the order of some epochs; 0 ... n - 1 for full batches
     x: np.ndarray  # (batch d,) the rows of a mini-batch
     flat: np.ndarray  # (ROWS m,) <q_j, x_i>, then bits times forces
-    force: np.ndarray  # (ROWS,) g_i
     turn: np.ndarray  # (m, d) q with neurons as rows
     block: np.ndarray  # (2, m, d) D with neurons as rows, of some data and of all
-    u: np.ndarray  # (batch m,) <q_j, x_i>, then bits
+    u: np.ndarray  # (batch m,) <q_j, x_i>, then bits; with products bits only
     amp_b: np.ndarray  # (m,) e^{2c} b, then step times b
     f: np.ndarray  # (batch,)
-    g: np.ndarray  # (batch,) how many bits of a row changed; then forces, where products are not used
+    g: np.ndarray  # (batch,) g_i
+    moved: np.ndarray  # (batch,) how many bits of a row changed
     D: np.ndarray  # (d, m)
     h: np.ndarray  # (m,) <D, q>
     part: np.ndarray  # (m,) what each neuron adds to a sum
@@ -138,6 +138,7 @@ class Batch(NamedTuple):
     u: np.ndarray  # (count, m)
     f: np.ndarray  # (count,)
     g: np.ndarray  # (count,)
+    moved: np.ndarray  # (count,)
 
 
 # The rows of an iteration ---------------------------------------------------------------------------------------------
@@ -147,7 +148,7 @@ class Batch(NamedTuple):
 def all_rows(task, work):
     """The full batch."""
     u = work.u.reshape(task.batch, work.h.size)
-    return Batch(work.order, task.x, u, work.f, work.g)
+    return Batch(work.order, task.x, u, work.f, work.g, work.moved)
 
 
 @glue
@@ -169,7 +170,8 @@ def some_rows(task, work, at, count):
         for p in range(count):
             for k in range(d):
                 x[p, k] = task.x[rows[p], k]
-    return Batch(rows, x, work.u[: count * m].reshape(count, m), work.f[:count], work.g[:count])
+    u = work.u[: count * m].reshape(count, m)
+    return Batch(rows, x, u, work.f[:count], work.g[:count], work.moved[:count])
 
 
 # The gradient ---------------------------------------------------------------------------------------------------------
@@ -206,9 +208,9 @@ def total(part):
 
 @glue
 def look(task, st, batch, work):
-    """Outputs and bits of a batch, and its D where products are used; returns how many bits and signs changed."""
+    """Outputs and bits of a batch, with products g_i and D too; returns how many bits and signs changed."""
     m = st.b.size
-    u, amp_b, moved = batch.u, work.amp_b, batch.g
+    u, amp_b, moved = batch.u, work.amp_b, batch.moved
     full = task.batch == task.y.size
     changed, flips = 0, 0
     for j in range(m):
@@ -258,7 +260,7 @@ def output(task, st, batch, work, p):
 
 @inner
 def by_products(task, st, batch, work):
-    """Outputs, bits and D of a batch by matrix products, some rows at a time: a row is read from memory once.
+    """Outputs, bits, g_i and D of a batch by matrix products, some rows at a time: a row is read from memory once.
 
     Neurons are rows of the products: OpenBLAS is a third faster with the long side last.
     """
@@ -272,7 +274,8 @@ def by_products(task, st, batch, work):
     for first in range(0, batch.f.size, ROWS):
         rows = min(ROWS, batch.f.size - first)
         x, z = batch.x[first : first + rows], work.flat[: rows * m].reshape(m, rows)
-        f, g, u = batch.f[first : first + rows], work.force[:rows], batch.u[first : first + rows]
+        last = first + rows
+        f, g, u = batch.f[first:last], batch.g[first:last], batch.u[first:last]
         product(work.turn, x.T, z)
         for p in range(rows):
             f[p] = 0.0
@@ -303,7 +306,7 @@ def weight_of(task, batch):
 
 @glue
 def pulls(task, batch, work):
-    """g_i = -dL/df_i of a batch, and D_j from its bits; with products `look` has left it."""
+    """g_i = -dL/df_i of a batch, and D_j from its bits; with products `look` has found both."""
     u, g, D = batch.u, batch.g, work.D
     d, m = D.shape
     if not task.products:
@@ -564,7 +567,7 @@ def iterate(task, st, run, batch, work, room):
         if flips != 0.0:
             note_signs(st, run, room.ev)
         if changed != 0.0:
-            note_bits(task, st, run, room.ev, batch.u, batch.g)
+            note_bits(task, st, run, room.ev, batch.u, batch.moved)
         if due(run, room.saves, now) > 0:
             write(task, st, room, label(run, room, now))
         if now >= run.end:

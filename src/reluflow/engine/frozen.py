@@ -357,8 +357,33 @@ def put_back(problem, state, alone, j):
     surfaces.hold(problem, state, j)
 
 
+class Counts(NamedTuple):
+    """What a run knows of its events."""
+
+    used: int
+    events: int
+    nearest: float
+    clock: float
+    neuron: int
+    surface: int
+
+
 @inner
-def moved(problem, state, run, work, alone):
+def counts(run):
+    """The counts of the run as they are."""
+    return Counts(run.log_used, run.n_events, run.nearest, run.nearest_clock, run.nearest_neuron, run.nearest_surface)
+
+
+@inner
+def count_from(run, before):
+    """The counts of the run as they were."""
+    run.log_used, run.n_events = before.used, before.events
+    run.nearest, run.nearest_clock = before.nearest, before.clock
+    run.nearest_neuron, run.nearest_surface = before.neuron, before.surface
+
+
+@inner
+def move_passive(problem, state, run, work, alone):
     """Moves passive neurons span.next, span.next + 1, ... from span.t0 to span.t1 as long as their events fit in the
     log; span.next is then the next one, the width when all are done."""
     span, m = alone.span, state.sign.size
@@ -382,14 +407,14 @@ def moved(problem, state, run, work, alone):
 
 
 @inner
-def passed(problem, state, run, work, alone, instants):
+def move_through(problem, state, run, work, alone, instants):
     """Moves the passive neurons to instants span.row, span.row + 1, ..., one after the other, and writes the states
     there down, until all are done or the log is full."""
     span, m = alone.span, state.sign.size
     while span.row < instants.clock.size:
         at = span.row
         span.t0, span.t1 = instants.start[at], instants.time[at]
-        moved(problem, state, run, work, alone)
+        move_passive(problem, state, run, work, alone)
         if span.next < m:
             return
         run.clock = instants.clock[at]
@@ -431,7 +456,7 @@ def horizon(problem, state, run, work, alone, v):
 
 @making
 def jump(problem, state, run, work, asked, v):
-    """Passive neurons under the present drive, dormant and dead ones untouched; v is scratch space.
+    """Passive neurons under the present drive, except those at rest at w = 0; v is scratch space.
 
     With span.next < 0 the time that `horizon` returns; otherwise they are moved to the instants asked for.
     """
@@ -449,5 +474,5 @@ def jump(problem, state, run, work, asked, v):
     if asked.span.next < 0:
         return horizon(problem, state, run, work, alone, v)
     asked.span.force = np.exp(asked.span.G)
-    passed(problem, state, run, work, alone, asked.instants)
+    move_through(problem, state, run, work, alone, asked.instants)
     return 0.0

@@ -58,11 +58,25 @@ def first_release(problem, state, scratch):
     best = 1.0 if step.margin1 < 0.0 else 2.0
     for j in range(state.sign.size):
         for a in range(surfaces.held_count(state, j)):
-            x = surfaces.release_place(state, scratch.work, watched, j, a, 1.0)
-            # At the end the margins themselves are known: there a place where one may be negative is none.
-            if 0.0 < x < min(best, 1.0):
+            x = place_inside(state, scratch.work, watched, j, a)
+            if 0.0 < x < best:
                 best = x
     return best
+
+
+@inner
+def place_inside(state, work, watched, j, a):
+    """Where inside the step the margin of the a-th held surface of neuron j may be negative; 0 if it cannot be. At the
+    end the margins themselves are known."""
+    x = surfaces.release_place(state, work, watched, j, a, 1.0)
+    if x < 1.0:
+        return x
+    if (state.code[j, state.where[j, a]] & 3) == surfaces.PINNED and state.dead[j] == 0:
+        column = j * state.where.shape[1] + a
+        for p in range(implicit.STAGES - 1):
+            if work.held[p, column] < 0.0:
+                return implicit.NODES[p]
+    return 0.0
 
 
 @inner

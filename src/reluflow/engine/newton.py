@@ -12,6 +12,7 @@ from reluflow.engine.layout import weights
 from reluflow.engine.tracer import INTO, NODES, add_multiple, add_rows, dot
 
 TERMS = 20  # of the series
+PIECE = 500_000_000  # multiplications of `find_kernel` between two looks at Ctrl-C
 FAR = 3.0  # the fastest rate of the residuals times the length of a stretch, from which it is too long for polynomials
 
 
@@ -24,24 +25,45 @@ def curvature(problem, f, s, out):
 
 
 @inner
-def find_kernel(problem, state, window):
+def find_kernel(problem, window):
+    """Some more rows of the kernel, see `rows_of_kernel`; True when there are no more, or none is used."""
+    m, big = window.bits.shape
+    stretch = window.stretch
+    if window.kernel.size == 0 or stretch.both or stretch.known == big:
+        return True
+    if stretch.known == 0:
+        find_factors(window)
+    last = min(big, stretch.known + 1 + PIECE // (2 * m * big))
+    rows_of_kernel(problem, window, stretch.known, last)
+    stretch.known = last
+    return last == big
+
+
+@inner
+def find_factors(window):
+    """e^c m b and e^c m u of the neurons at the start of the stretch, 0 where one is held."""
+    m, big = window.bits.shape
+    b, c = weights(window.y, m)
+    for j in range(m):
+        size = np.exp(c[j]) if window.dead[j] == 0 else 0.0
+        for k in range(big):
+            on = size * window.bits[j, k] if (window.code[j, k] & 3) < SLID else 0.0
+            window.root[j, k] = b[j] * on
+            window.lift[j, k] = on * window.u0[j, k]
+
+
+@inner
+def rows_of_kernel(problem, window, first, last):
     """How fast the sums over neurons of a m u grow on each surface when forces act there, at the start of the stretch:
 
     K_kl = sum_j e^{2c} m_k m_l (b^2 <e_k, e_l> + u_k u_l),
 
-    without what holds take away. Expects the state at the start.
+    without what holds take away; rows first ... last - 1.
     """
-    m, big = state.bits.shape
-    kernel, root, lift, column = window.kernel, window.root, window.lift, window.column
-    b, c = weights(state.y, m)
-    for j in range(m):
-        size = np.exp(c[j]) if state.dead[j] == 0 else 0.0
-        for k in range(big):
-            on = size * state.bits[j, k] if (state.code[j, k] & 3) < SLID else 0.0
-            root[j, k] = b[j] * on
-            lift[j, k] = on * window.u0[j, k]
-    for k in range(big):
-        to = kernel[k]
+    m, big = window.root.shape
+    root, lift, column = window.root, window.lift, window.column
+    for k in range(first, last):
+        to = window.kernel[k]
         fill(to, 0.0)
         for j in range(m):
             column[j] = root[j, k]
@@ -51,13 +73,12 @@ def find_kernel(problem, state, window):
         for j in range(m):
             column[j] = lift[j, k]
         add_rows(column, lift, to, window.rows)
-    window.stretch.known = 1
 
 
 @inner
-def improve(problem, state, window):
+def improve(problem, window):
     """Adds to the forces what their change d in the last sweep changes in turn, V d + V^2 d + ... False if the stretch
-    is too long.
+    is too long. Expects the kernel.
 
     The i-th term is at most rate H / i times the one before: where it is more than FAR / i times, the rate was not
     known to be so fast, and the polynomials are wrong, although this converges where the plain iteration would not.
@@ -66,8 +87,6 @@ def improve(problem, state, window):
     big = term.shape[1]
     if window.kernel.size == 0 or stretch.both:
         return True
-    if not stretch.known:
-        find_kernel(problem, state, window)
     before = 0.0
     for node in range(NODES):
         copy(term[node], window.new[node, 0])

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reluflow.engine import bernstein
-from reluflow.engine._jit import APART, inner, making
+from reluflow.engine._jit import APART, glue, inner, making
 from reluflow.engine.field import DORMANT, FRESH, OFF, ON, PINNED, SLID, fill
 from reluflow.engine.layout import row, weights
 from reluflow.engine.loss import tailed
@@ -67,7 +67,7 @@ class Box(NamedTuple):
     v: np.ndarray  # p - G n, the normal velocities
     scale: float  # sum of the moduli of all forces
     grain: float  # rounding of the velocities
-    loose: float  # what the rounding of the forces on other surfaces makes of them: counts for surfaces that hold
+    loose: float  # rounding of the forces on other surfaces; added to grain where a surface is held already
     dependent: bool  # whether the normals depend on each other
 
 
@@ -106,6 +106,12 @@ def solve_spd(G, rhs, k):
             rhs[a] -= G[p, a] * rhs[p]
         rhs[a] /= G[a, a]
     return smallest
+
+
+@glue
+def rounding(problem, state, work, j, k):
+    """Rounding error of the force on surface k that acts on neuron j; where rows point both ways, one always acts."""
+    return max(state.bits[j, k], float(problem.opposite[k])) * work.noise[k]
 
 
 @inner
@@ -284,7 +290,7 @@ def margins(problem, state, work, out):
             # Without a branch, which would be guessed wrong where every neuron is held on another surface.
             live = (state.code[j, k] & 3) < SLID
             scale += abs(state.bits[j, k] * work.jump[k] + work.base[k]) if live else 0.0
-            loose += state.bits[j, k] * work.noise[k] if live else 0.0
+            loose += rounding(problem, state, work, j, k) if live else 0.0
             held += 0.0 if live else abs(work.jump[k]) + abs(work.base[k])
             codes += 0 if live else 1
         clear = 2.0 * ROUND * (scale + held) / scale
@@ -651,7 +657,7 @@ def gather(problem, state, work, j):
         p[a] = 0.0
     for k in range(big):
         if mark[k] == ABSENT:
-            loose += state.bits[j, k] * work.noise[k]
+            loose += rounding(problem, state, work, j, k)
         coef = work.base[k] + (state.bits[j, k] * work.jump[k] if mark[k] == ABSENT else 0.0)
         scale += abs(coef) + (abs(work.jump[k]) if mark[k] != ABSENT else 0.0)
         for a in range(t):
@@ -663,7 +669,7 @@ def gather(problem, state, work, j):
         F = work.jump[k]
         for b in range(t):
             G[a, b] = problem.gram[k, surface[b]]
-        # Bits that differ by less than rounding decide nothing: such a surface is simply crossed, but not for ever.
+        # A jump of the force below rounding does not attract, except where the neuron returns at once.
         returns = mark[k] < HELD and state.code[j, k] >= FRESH
         least = 0.0 if returns else grain + 10.0 * work.noise[k]
         attract[a] = 1 if s * F * (1.0 - problem.slope) < -least else 0
@@ -714,7 +720,7 @@ def attracted(problem, state, work, j, box, a):
     low, high = box.n[a] - box.lower[a], box.upper[a] - box.n[a]
     # Let go with a bit of 1 to rounding and back at once: held, until its bit would have to be clearly above 1.
     back = work.mark[k] == FALLING and state.code[j, k] == ON + FRESH
-    # What drives a neuron off a surface that holds it may be the rounding of the forces on others.
+    # A normal velocity within the rounding of the other forces does not take it off a surface that holds it.
     stays = work.mark[k] == HELD and abs(box.v[a]) <= bound + box.loose
     if low > bound and (high > bound or back or stays or (box.dependent and abs(box.v[a]) <= bound)):
         state.bits[j, k] = min(1.0, box.n[a] / abs(work.jump[k]))

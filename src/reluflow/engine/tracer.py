@@ -68,7 +68,7 @@ STRETCH = np.dtype(
         ("nearest_neuron", "i8"),
         ("nearest_surface", "i8"),
         ("ended", "f8"),  # the clock at the end of the last one that was accepted, for which `Window.bend` holds
-        ("known", "i8"),  # 1 when `Window.kernel` is that of its start
+        ("known", "i8"),  # rows of `Window.kernel` that are those of its start
         # One neuron from its last event on: the piece [x0, x0 + length] of the stretch.
         ("x0", "f8"),
         ("length", "f8"),
@@ -817,7 +817,7 @@ def first_loss_of_hold(problem, state, work, window, j):
             held += abs(value(window.F, k, stretch.x0)) + abs(value(window.B, k, stretch.x0))
         else:
             scale += abs(one.C[0, k])
-            loose += stretch.unit * state.bits[j, k] * work.noise[k]
+            loose += stretch.unit * surfaces.rounding(problem, state, work, j, k)
     for a in range(state.slid[j]):
         k = state.where[j, a]
         shift_one(window.F, k, stretch.x0, one.F)

@@ -62,7 +62,7 @@ from reluflow.engine.layout import (
     weights,
 )
 from reluflow.engine.locate import LEFT, along_normal, norm_q
-from reluflow.engine.newton import curvature, improve
+from reluflow.engine.newton import curvature, find_kernel, improve
 from reluflow.engine.tracer import (
     AT,
     BAD,
@@ -96,13 +96,10 @@ def sums(S: int) -> Sums:
     return all_apart(Sums(np.zeros((NODES, 2, S)), np.zeros((NODES, 2, S)), np.zeros(2 * NODES)))
 
 
-def window(e: np.ndarray, m: int, n: int, size: int, newton: bool = False) -> Window:
-    """Empty arrays for m neurons and n data on surfaces with the normals e, (S, r); `newton`: see `newton.improve`."""
-    S, r = e.shape
-    pair = lambda: np.zeros((NODES, 2, S))
-    one = lambda: np.zeros((NODES, S))
-    few = lambda: np.zeros(NODES)
-    single = Single(
+def single(S: int, r: int) -> Single:
+    """Empty arrays for one neuron on S surfaces in r dimensions."""
+    one, few = (lambda: np.zeros((NODES, S))), (lambda: np.zeros(NODES))
+    made = Single(
         C=one(),
         D=np.zeros((NODES, r)),
         V=one(),
@@ -126,6 +123,14 @@ def window(e: np.ndarray, m: int, n: int, size: int, newton: bool = False) -> Wi
         who=np.zeros(S, np.int64),
         was=np.zeros(S, np.int64),
     )
+    return all_apart(made)
+
+
+def window(e: np.ndarray, m: int, n: int, size: int, newton: bool = False) -> Window:
+    """Empty arrays for m neurons and n data on surfaces with the normals e, (S, r); `newton`: see `newton.improve`."""
+    S, r = e.shape
+    pair = lambda: np.zeros((NODES, 2, S))
+    one = lambda: np.zeros((NODES, S))
     stretch = record(STRETCH)
     # Of the smaller of e e^T and e^T e. Rounded up: the last digits depend on the threads of the library.
     stretch.gram_norm = float(f"{np.linalg.eigvalsh(e @ e.T if S < r else e.T @ e)[-1] * 1.0001:.4g}")
@@ -164,7 +169,7 @@ def window(e: np.ndarray, m: int, n: int, size: int, newton: bool = False) -> Wi
         rate=np.zeros((2, S)),
         f=np.zeros(n),
         tmp=np.zeros(size),
-        one=all_apart(single),
+        one=single(S, r),
     )
     return all_apart(made)
 
@@ -229,8 +234,8 @@ def output_rates(problem, state, work, window, fac):
 
 @inner
 def first_guess(problem, state, work, window):
-    """Forces at the nodes: as they are, as they will be when the outputs go on as they do, and bent as they were over
-    the last stretch, if this one begins where it ended.
+    """Forces at the nodes, parabolas in time: value and slope are those of the start, where outputs go on at their
+    rates there; the second derivative is that at the end of the last stretch, if this one begins there.
 
     Expects work at the present state.
     """
@@ -585,7 +590,7 @@ def next_sweep(problem, state, run, work, window):
     if stretch.sweep > 0 and change <= 0.3 * stretch.rtol:
         return False, error(problem, state, work, window) / stretch.rtol
     begin_again(problem, state, run, window)
-    if not improve(problem, state, window):
+    if not improve(problem, window):
         return False, np.inf
     begin_sweep(problem, run, window, stretch.sweep + 1)
     return True, 0.0
@@ -642,7 +647,7 @@ def advance(problem, state, run, work, window, limits, checkpoints):
     """Some stretches: limits.stretches of them, about limits.neurons traced; a status of `layout`.
 
     SHORT: the next stretch is for the coupled regime. PAUSED: a stretch is not finished, and the next call goes on with
-    it (limits.neurons = -1: after `drive.threads` has traced its neurons).
+    it (limits.neurons = -1: after `drive.threads` has traced the neurons that are left, if any).
     """
     m, big = state.bits.shape
     stretch = window.stretch
@@ -664,7 +669,7 @@ def advance(problem, state, run, work, window, limits, checkpoints):
                 return FLUSH
             begin_stretch(problem, state, run, work, window)
         status = trace_some(problem, state, run, work, window, limits.neurons)
-        if status == PAUSED:
+        if status == PAUSED or (status == DONE and not find_kernel(problem, window)):
             return PAUSED
         again, err = False, np.inf
         if status == DONE:

@@ -195,7 +195,7 @@ def _targets(problem) -> list[dict]:
     from reluflow._early import early_phase
 
     init = problem.init
-    if not np.allclose(np.abs(init.a), np.linalg.norm(init.w, axis=1), rtol=1e-12):
+    if not np.allclose(np.abs(init.a), np.linalg.norm(init.w, axis=1), rtol=1e-12, atol=0.0):
         return []
     try:
         found = early_phase(problem).targets[:24]

@@ -206,7 +206,7 @@ _rates: OrderedDict[tuple, dict[float, float]] = OrderedDict()
 
 def class_rates(problem) -> dict[float, float]:
     """How fast a neuron grows along the gradient of one class alone, at f = 0, for every class: +1 and -1, or 0, 1,
-    ... with the softmax loss. They depend on the data, not on the weights: a moving scale finds them kept."""
+    ... with the softmax loss. They depend on the data, not on the weights: moving the scale finds them once."""
     x, y = problem.data.x, problem.data.y
     key = (problem.loss, problem.weight, problem.outputs, x.shape, x.tobytes(), y.tobytes())
     if key not in _rates:

@@ -7,7 +7,16 @@ A surface attracts when F_jk < 0. As F_jk rises to 0 its interval closes and the
 
 from reluflow.engine._jit import inner
 from reluflow.engine.field import DORMANT, PINNED, SLID
-from reluflow.engine.surfaces import FROM_ORIGIN, ROUND, Hold, dependent_margin, held_margin, multipliers, muted
+from reluflow.engine.surfaces import (
+    FROM_ORIGIN,
+    ROUND,
+    Hold,
+    dependent_margin,
+    held_margin,
+    multipliers,
+    muted,
+    rounding,
+)
 from reluflow.engine.vector.field import contract
 from reluflow.engine.ways import GO, closed, few
 
@@ -32,7 +41,7 @@ def margins(problem, state, y, work, out):
         for s in range(big):
             if (state.code[j, s] & 3) < SLID:
                 scale += abs(state.bits[j, s] * work.jump[s] + work.base[s])
-                loose += state.bits[j, s] * work.noise[s]
+                loose += rounding(problem, state, work, j, s)
             else:
                 held += abs(work.jump[s]) + abs(work.base[s])
                 codes += 1

@@ -402,7 +402,7 @@ def first_loss_of_hold(problem, state, work, window, j):
             held += unit * (abs(work.jump[s]) + abs(work.base[s]))
         else:
             scale += unit * abs(one.on[0, s] * work.jump[s] + one.on[1, s] * work.base[s])
-            loose += unit * state.bits[j, s] * work.noise[s]
+            loose += unit * surfaces.rounding(problem, state, work, j, s)
     hold_multipliers(state, one, j)
     for a in range(state.slid[j]):
         s = state.where[j, a]

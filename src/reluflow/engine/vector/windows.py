@@ -259,8 +259,14 @@ def trace_neurons(problem, state, run, work, window, first, last):
 
 
 @inner
-def improve(problem, state, window):
-    """Nothing: the plain iteration, see `engine.newton.improve`."""
+def find_kernel(problem, window):
+    """Nothing: the drive is found by plain iteration, without `engine.newton`."""
+    return True
+
+
+@inner
+def improve(problem, window):
+    """Nothing, see `find_kernel`."""
     return True
 
 
@@ -352,6 +358,7 @@ some_stretches = calling(
     reason_to_stop=reason_to_stop,
     begin_stretch=begin_stretch,
     trace_some=trace_some,
+    find_kernel=find_kernel,
     next_sweep=next_sweep,
     refuse=refuse,
     accept=accept,
