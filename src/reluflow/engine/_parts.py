@@ -4,7 +4,9 @@ Numba optimises a function together with all it calls and turns both into machin
 calls it. Here an inner function (a `Part`) stays as numba first writes it down, and only entries are optimised and
 emitted, which halves the time they take to compile. What is computed is the same.
 
-    Part            a code library that is linked into its callers and never optimised, emitted or called by itself
+    Plain           a code library whose functions are tidied, before they are linked, in half the time
+    Part            one that is linked into its callers and never optimised, emitted or called by itself
+    Whole           that of an entry, optimised once
     PartCompiler    compiles an inner function into a Part
     EntryCompiler   compiles an entry as numba does, tells the user once, and stops the garbage collector meanwhile
     quick_flags     compares the options of two functions by what was set before it compares all of them
@@ -27,7 +29,32 @@ from numba.core.targetconfig import TargetConfig
 TOLD = "reluflow compiles its kernels, once on this machine: about half a minute."
 
 
-class Part(JITCodeLibrary):
+class Plain(JITCodeLibrary):
+    """Numba runs all its passes on every function that a module names. Here on those it defines, and the simple ones:
+    what is linked together is optimised in full anyway."""
+
+    _codegen: Any
+
+    def _optimize_functions(self, ll_module):
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager(opt=1)
+                passes.run(function, builder)
+
+
+class Whole(Plain):
+    """An entry's code. Numba optimises it twice, first to see which references need no count; here none are counted."""
+
+    _final_module: Any
+
+    def _optimize_final_module(self):
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+        self._final_module.verify()
+
+
+class Part(Plain):
     """Code that entries take in. It never runs by itself, so it has no address and no environment."""
 
     _shared_module: Any
@@ -76,6 +103,8 @@ class EntryCompiler(Compiler):
             logging.getLogger("reluflow").warning(TOLD)
         collecting = gc.isenabled()
         gc.disable()
+        self.state.library = Whole(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
         try:
             with quick_flags():
                 return super().compile_extra(func)
