@@ -1,13 +1,15 @@
 """Random problems at many tolerances against rtol 1e-12 in the other regime.
 
-    python benchmarks/exactness.py LO HI STEP FILE r|s|d SECONDS
+    python benchmarks/exactness.py LO HI STEP FILE r|s|w|d SECONDS
 
 solves problems LO, LO + STEP, ... below HI: n 5-60, m 10-120, d 2-10; four losses; slopes 0, 0.1, 1; balanced,
 unbalanced, first layer alone; scales e^0 to e^-300; rtol 1e-4 to 1e-10; random inputs (r) or structured ones (s: cube,
-integers, duplicates, opposites, orthonormal, mirrored, on a circle). Writes one JSON object a line: the largest error
-of the outputs over rtol, events of both runs, bits against the signs of <w_j, x_i>, the distance from a bifurcation.
-With d, random problems from e^0 to e^-10 are compared with descent of three step sizes, extrapolated, which knows
-nothing of events: `err` is the difference over what the last halving of the step still changed. Stops after SECONDS.
+integers, duplicates, opposites, orthonormal, mirrored, on a circle); w is wider: the squared hinge as well, weight
+decay, sums over the data, a column of ones, a slope of 1/2, d from 1, scales to e^-1000. Writes one JSON object a line:
+the largest error of the outputs over rtol, events of both runs, bits against the signs of <w_j, x_i>, the distance from
+a bifurcation. With d, random problems from e^0 to e^-10 are compared with descent of three step sizes, extrapolated,
+which knows nothing of events: `err` is the difference over what the last halving of the step still changed. Stops after
+SECONDS.
 """
 
 import json
@@ -71,6 +73,43 @@ def problem(seed, structure=False):
     return made, t1, rtol, dict(n=n, m=m, d=d, kind=str(kind), loss=loss, slope=slope, scale=scale)
 
 
+def wide(seed):
+    """(problem, t1, rtol, what it is) of the wider kind."""
+    g = np.random.default_rng([seed, 555])
+    n, m, d = int(g.integers(5, 61)), int(g.integers(10, 121)), int(g.integers(1, 13))
+    kind = str(g.choice(["balanced", "unbalanced", "first"], p=[0.6, 0.25, 0.15]))
+    losses, often = ["square", "logistic", "logistic2", "exponential", "hinge2"], [0.4, 0.12, 0.12, 0.12, 0.24]
+    loss, reduction = str(g.choice(losses, p=often)), str(g.choice(["mean", "sum"]))
+    slope = float(g.choice([0.0, 0.1, 0.5, 1.0], p=[0.65, 0.15, 0.1, 0.1]))
+    decay = float(g.choice([0.0, 1e-4, 1e-2], p=[0.6, 0.2, 0.2]))
+    scale = -float(g.choice([0, 2, 5, 14, 40, 200, 1000]))
+    scale = max(scale, -30.0) if kind == "first" else scale
+    X = g.normal(size=(n, d)) / np.sqrt(d)
+    if d > 1 and g.random() < 0.2:
+        X = structured(int(g.integers(0, 7)), X, g)
+        n = len(X)
+    y = np.tanh(2 * X[:, 0]) + 0.3 * g.normal(size=n)
+    y = y if loss == "square" else np.where(y >= 0, 1.0, -1.0)
+    X = np.hstack([X, np.ones((n, 1))]) if g.random() < 0.25 else X
+    d = X.shape[1]
+    if kind == "first":
+        a = g.choice([-1.0, 1.0], size=m) / np.sqrt(m)
+        init = rf.Params(g.normal(size=(m, d)), a, log_scale=scale, log_scale_a=0.0)
+    elif kind == "unbalanced":
+        init = rf.Params(g.normal(size=(m, d)) / np.sqrt(d), g.normal(size=m), log_scale=scale)
+    else:
+        init = rf.init.balanced(m, d, scale, seed=seed)
+    activation = rf.LeakyReLU(slope) if slope else rf.ReLU()
+    train = "first" if kind == "first" else "both"
+    options = dict(loss=loss, reduction=reduction, decay=decay, activation=activation, train=train)
+    over = n if reduction == "mean" else 1  # the sum of the weights of the data is n / over
+    pull = np.linalg.norm(y @ X) / over
+    t1 = float(min((200.0 + 4 * abs(scale)) * over / n, 3.0 * (abs(scale) + 6.0) / max(pull, 0.02)))
+    rtol = 10.0 ** -float(g.choice([4, 5, 6, 7, 8, 9, 10]))
+    about = dict(n=n, m=m, d=d, kind=kind, loss=loss, slope=slope, scale=scale, decay=decay, reduction=reduction)
+    return rf.Problem(rf.Data(X, y), init, **options), t1, rtol, about
+
+
 def wrong_bits(sol):
     """The largest |<w_j, x_i>| over |w_j||x_i| of a bit that is not the sign's, at the checkpoints."""
     p, w, bits = sol.problem, sol.checkpoints.w, sol.checkpoints.bits
@@ -80,9 +119,9 @@ def wrong_bits(sol):
     return 0.0 if p.activation.slope == 1 else float(np.max(np.where(wrong, np.abs(u) / np.maximum(size, 1e-300), 0)))
 
 
-def one(seed, structure):
+def one(seed, kind):
     """Both runs of a problem, compared."""
-    p, t1, rtol, about = problem(seed, structure)
+    p, t1, rtol, about = wide(seed) if kind == "w" else problem(seed, kind == "s")
     regime = ("coupled", "windows", None)[seed % 3]
     row = dict(seed=seed, rtol=rtol, t1=t1, regime=regime or "free", **about)
     limits = rf.Limits(seconds=120)
@@ -132,7 +171,7 @@ if __name__ == "__main__":
         for seed in range(lo, hi, step):
             if time.time() - began > float(sys.argv[6]):
                 break
-            row = against_descent(seed) if sys.argv[5] == "d" else one(seed, sys.argv[5] == "s")
+            row = against_descent(seed) if sys.argv[5] == "d" else one(seed, sys.argv[5])
             if row is not None:
                 file.write(json.dumps(row) + "\n")
                 file.flush()

@@ -47,6 +47,7 @@ class Loss:
     factor: float = 1.0  # multiplies all of the above
     labels: str = "signs"  # "signs": labels are +1 and -1; "numbers": any ("classes": see `Softmax`)
     quadratic: bool = False  # l = (f - y)^2 / 2: curvature 1, which the implicit step and least squares rely on
+    kink: float = np.inf  # the margin y f at which the curvature jumps; inf: at none
 
     @property
     def tailed(self) -> bool:
@@ -160,7 +161,7 @@ _ROWS = (
         ),
         tail=Formulas(value="-z", force="-z", curvature="-z"),
     ),
-    # Its curvature jumps where a margin passes 1: the flow's error estimate shortens the steps there.
+    # Its curvature jumps where a margin passes 1: steps are shortened there by their error, stretches end there.
     Loss(
         name="hinge2",
         code=4,
@@ -170,6 +171,7 @@ _ROWS = (
             force="c * y * positive(1.0 - y * f)",
             curvature="c * (y * f < 1.0)",
         ),
+        kink=1.0,
     ),
 )
 

@@ -62,10 +62,11 @@ class Replay:
         y[order[stored]], code[order[stored]] = marks.y[before[stored]], marks.code[before[stored]]
         # States that no run can continue from are reached from the last one before them.
         way_on = np.flatnonzero(self.resume != 0.0)
-        base = way_on[np.searchsorted(way_on, before, side="right") - 1]
+        between = np.flatnonzero(~stored)
+        base = way_on[np.searchsorted(way_on, before[between], side="right") - 1]
         with self._lock:
-            for k in np.unique(base[~stored]):
-                mine = np.flatnonzero((base == k) & ~stored)
+            for k in np.unique(base):
+                mine = between[base == k]
                 self._driver.restore(marks.clock[k], self.resume[k], marks.y[k], marks.code[k])
                 y[order[mine]], code[order[mine]] = self._driver.frames(wanted[mine])
         return States(clock, y, code)

@@ -194,6 +194,14 @@ def test_a_repeated_run_gives_the_same_bits_wherever_its_arrays_lie(runs):
     assert len(ends) == 1
 
 
+def test_a_run_that_ends_before_its_first_step_has_the_outputs_of_its_start():
+    data = rf.Data(1e9 * np.eye(2), [1.0, -1.0])
+    problem = rf.Problem(data, rf.Params([[1.0, 1.0], [-1.0, 1.0]], [1.0, 2.0]), loss="exponential")
+    sol = rf.solve(problem, t1=1.0, throw=False)
+    assert sol.outcome is rf.Outcome.NOT_FINITE and sol.t_end == 0.0
+    np.testing.assert_allclose(sol.outputs_at([0.0, 0.0]), [[1e9, 3e9]] * 2, rtol=1e-14)
+
+
 def test_an_exponential_loss_of_e_37809_is_an_outcome_without_a_warning():
     # f = -37,809 on the one datum; warnings are errors in these tests.
     size = 37_809.0**0.5

@@ -11,7 +11,7 @@ import reluflow
 from reluflow import Problem
 
 MODULES = """layout tableau field bernstein ways surfaces locate explicit implicit events origin frozen rare tracer
-newton windows coupled landing stiff pack""".split()
+kinks newton windows coupled landing stiff pack""".split()
 
 
 def plain_engine() -> SimpleNamespace:

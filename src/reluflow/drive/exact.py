@@ -79,10 +79,10 @@ class Machine(Bursts):
         self.first, self.jumps, self.counted_ways = 1, 0, False
         self.neglected = 0.0  # what the outputs may have moved while the drive was held constant, at most
         self.checkpoints, self.saved = room_for(self.size, self.m * self.big)
-        # Not for a loss whose curvature jumps.
-        smooth = problem.tailed or LOSSES[problem.loss].quadratic
-        self.run.implicit = problem.train == "both" and self.n <= implicit.MOST and smooth
-        self.scratch = layout.new_scratch(layout.new_work(self.m, self.r, self.big, self.n), self.size)
+        self.kinked = bool(np.isfinite(LOSSES[problem.loss].kink))
+        self.run.implicit = problem.train == "both" and self.n <= implicit.MOST and not self.kinked
+        work = layout.new_work(self.m, self.r, self.big, self.n)
+        self.scratch = layout.new_scratch(work, self.size, self.n if self.kinked else 0)
         self.mode: int | None = rare.START
         empty = np.empty((0, 0))
         self.looked = layout.Stored(np.empty(0), empty, np.empty((0, 0), np.int64), empty, np.empty(0), empty)
@@ -120,7 +120,7 @@ class Machine(Bursts):
     def window(self) -> Window:
         if self._window is None:
             newton = estimate.newton_pays(self.big, self.r)
-            self._window = windows.window(self.packed.e, self.m, self.n, self.size, newton)
+            self._window = windows.window(self.packed.e, self.m, self.n, self.size, newton, self.kinked)
         return self._window
 
     # A run ----------------------------------------------------------------------------------------------------------

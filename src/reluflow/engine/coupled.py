@@ -13,6 +13,7 @@ from reluflow.engine._jit import entry, inner
 from reluflow.engine.events import at_event
 from reluflow.engine.explicit import clock_shift, dense, error, loudness, settle, stages, velocity
 from reluflow.engine.field import DORMANT, FRESH, ON, SLID, copy, copy_rows, fill, stiffness
+from reluflow.engine.kinks import begin_step, shorter_step
 from reluflow.engine.layout import (
     CANCELLED,
     COUPLED,
@@ -458,9 +459,11 @@ def propose(problem, state, run, scratch):
 
 @inner
 def shorten(problem, state, run, scratch):
-    """A step that is stable, to y1, shortened until its error fits; False if it cannot be."""
+    """A step that is stable, to y1, shortened until its error fits and no margin passes a kink of the loss before its
+    end; False if it cannot be."""
     step = scratch.step
     clock, h = step.clock, min(step.h, step.longest)
+    begin_step(problem, scratch)
     while True:
         run.taken += 1
         run.n_fields += STAGES - 1
@@ -468,12 +471,13 @@ def shorten(problem, state, run, scratch):
         err = error(problem, state, run, scratch, h)
         if not np.isfinite(err):
             err = 1e10
-        if err <= 1.0:
+        shorter = shorter_step(problem, state, run, scratch, h) if err < 1e10 else h
+        if err <= 1.0 and shorter == h:
             step.grow = min(5.0, max(0.2, 0.9 * max(err, 1e-10) ** -0.125))
             step.h = h
             return True
         run.n_rejected += 1
-        h *= max(0.1, 0.9 * err**-0.125)
+        h = shorter if shorter < h else h * max(0.1, 0.9 * err**-0.125)
         if clock + h == clock or h < 1e-300:
             return False
 
@@ -537,7 +541,7 @@ def accept(problem, state, run, scratch):
     run.clock = step.new
     run.idle = 0
     if not step.last:
-        run.step = step.h * step.grow
+        run.step = max(step.h * step.grow, step.before)
     clear_fresh(problem, state, scratch.u1)
     if run.stale or step.suspects > 0 or step.dips or step.moved:
         run.stale = 1
@@ -590,7 +594,7 @@ def stop_at_event(problem, state, run, scratch):
     status = decide(problem, state, run, scratch, scratch.K[12])
     if status == GO_ON:
         # Steps stay as long as before the event, which the error test allowed.
-        run.step = step.h * max(1.0, step.grow)
+        run.step = max(step.h * max(1.0, step.grow), step.before)
     return status
 
 

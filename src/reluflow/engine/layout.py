@@ -81,6 +81,9 @@ STEP = np.dtype(
         ("new", "f8"),  # clock at the end, or at the event
         ("longest", "f8"),  # that an explicit step may be and stay stable
         ("grow", "f8"),  # the next step may be this much longer
+        ("before", "f8"),  # its length before it was shortened to a kink of the loss, see `kinks`; 0 if it was not
+        ("anchor", "f8"),  # the length of the try before, and how many there were
+        ("tries", "i8"),
         ("loss", "f8"),  # at the start, for an implicit step
         ("margin0", "f8"),  # smallest release margin at the start and at the end
         ("margin1", "f8"),
@@ -179,6 +182,7 @@ class Scratch(NamedTuple):
     who: np.ndarray  # (m (S + 1),) pairs of neuron and surface that may have met
     where: np.ndarray
     poly: np.ndarray  # (7,) a coordinate over the step
+    margin: np.ndarray  # (3, n) y f - kink at the start, of the last try, of this; (3, 0) for a loss without a kink
     work: Any  # a Work, here or of `engine.vector`
 
 
@@ -369,8 +373,8 @@ def new_work(m: int, r: int, surfaces: int, n: int) -> Work:
     return Work(**floats, **whole, log=empty_apart((max(1024, 5 * m * (S + 2)), 5)))
 
 
-def new_scratch(work, size: int) -> Scratch:
-    """Scratch space of the stepping loop for states of `size` numbers."""
+def new_scratch(work, size: int, kinked: int = 0) -> Scratch:
+    """Scratch space of the stepping loop for states of `size` numbers; `kinked`: data whose loss has a kink."""
     m, S = work.u.shape
     state, cells, pairs = (size,), (m, S), (m * (S + 1),)
     floats = zeros_apart(
@@ -387,5 +391,6 @@ def new_scratch(work, size: int) -> Scratch:
         at_hi=cells,
         at_x=cells,
         poly=(7,),
+        margin=(3, kinked),
     )
     return Scratch(step=record(STEP), **floats, **zeros_apart(np.int64, who=pairs, where=pairs), work=work)

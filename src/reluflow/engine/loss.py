@@ -35,6 +35,7 @@ def positive(z):
 
 NAMES = {
     "np": np,
+    "inf": np.inf,
     "exp": np.exp,
     "log": np.log,
     "log1p": np.log1p,
@@ -87,6 +88,7 @@ log_value = _compiled("log_value", ", z", ((code, tail.value) for code, tail in 
 log_force = _compiled("log_force", ", z", ((code, tail.force) for code, tail in _TAILS))
 # Of (loss, s, z): s plus the logarithm of the curvature, summed from the left.
 log_curvature = _compiled("log_curvature", ", s, z", ((code, tail.curvature) for code, tail in _TAILS), "return s + {}")
-# Of (loss): whether it has an exponential tail; what multiplies its formulas.
+# Of (loss): whether it has an exponential tail; what multiplies its formulas; the margin at which its curvature jumps.
 tailed = _compiled("tailed", "", ((row.code, repr(row.tailed)) for row in _ROWS))
 factor = _compiled("factor", "", ((row.code, repr(row.factor)) for row in _ROWS))
+kink = _compiled("kink", "", ((row.code, repr(row.kink)) for row in _ROWS))

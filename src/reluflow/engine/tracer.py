@@ -69,6 +69,8 @@ STRETCH = np.dtype(
         ("nearest_surface", "i8"),
         ("ended", "f8"),  # the clock at the end of the last one that was accepted, for which `Window.bend` holds
         ("known", "i8"),  # rows of `Window.kernel` that are those of its start
+        ("kink", "f8"),  # where a margin first passes the kink of the loss, see `kinks`; 2 without one
+        ("before", "f8"),  # its length before it was shortened to end there; 0 if it was not
         # One neuron from its last event on: the piece [x0, x0 + length] of the stretch.
         ("x0", "f8"),
         ("length", "f8"),
@@ -159,6 +161,8 @@ class Window(NamedTuple):
     u0: np.ndarray  # (m, S) <q_j, e_k> there
     rate: np.ndarray  # (2, S) rates of the outputs
     f: np.ndarray  # (n,) outputs on the way
+    margin: np.ndarray  # (NODES, n) y f - kink at the nodes; (NODES, 0) for a loss without a kink
+    legendre: np.ndarray  # (NODES,) one of them as a polynomial
     tmp: np.ndarray
     one: Single
 

@@ -43,6 +43,7 @@ from reluflow.engine.field import (
     stiffness,
     times,
 )
+from reluflow.engine.kinks import first_kink, keep_margins
 from reluflow.engine.layout import (
     CANCELLED,
     COUPLED,
@@ -126,8 +127,9 @@ def single(S: int, r: int) -> Single:
     return all_apart(made)
 
 
-def window(e: np.ndarray, m: int, n: int, size: int, newton: bool = False) -> Window:
-    """Empty arrays for m neurons and n data on surfaces with the normals e, (S, r); `newton`: see `newton.improve`."""
+def window(e: np.ndarray, m: int, n: int, size: int, newton: bool = False, kinked: bool = False) -> Window:
+    """Empty arrays for m neurons and n data on surfaces with the normals e, (S, r); `newton`: see `newton.improve`,
+    `kinked`: whether the loss has a kink, see `kinks`."""
     S, r = e.shape
     pair = lambda: np.zeros((NODES, 2, S))
     one = lambda: np.zeros((NODES, S))
@@ -168,6 +170,8 @@ def window(e: np.ndarray, m: int, n: int, size: int, newton: bool = False) -> Wi
         u0=np.zeros((m, S)),
         rate=np.zeros((2, S)),
         f=np.zeros(n),
+        margin=np.zeros((NODES, n if kinked else 0)),
+        legendre=np.zeros(NODES),
         tmp=np.zeros(size),
         one=single(S, r),
     )
@@ -391,6 +395,7 @@ def new_forces(problem, work, window):
         add_up(problem, acc, f)
         clock = stretch.clock + AT[node] * stretch.H
         forces_at(problem, f, clock, node, work, window.new)
+        keep_margins(problem, f, window.margin[node])
         if window.kernel.size > 0:
             curvature(problem, f, clock_shift(problem, clock), window.curve[node])
         moved = 0.0
@@ -517,6 +522,7 @@ def begin_stretch(problem, state, run, work, window):
     if stretch.last:
         h = run.end - run.clock
     stretch.clock, stretch.proposed, stretch.most, stretch.open = run.clock, h, 1.5, 1
+    stretch.kink, stretch.before = 2.0, 0.0
     keep(state, window)
     keep_counts(run, stretch)
     begin_try(problem, state, run, work, window, h)
@@ -527,6 +533,7 @@ def begin_try(problem, state, run, work, window, h):
     """Takes the stretch to be of length h, with forces by a first guess. Expects work at its start."""
     stretch = window.stretch
     stretch.H, stretch.unit, stretch.fade = h, h * stretch.factor, h * problem.decay
+    stretch.kink = 2.0
     first_guess(problem, state, work, window)
     begin_sweep(problem, run, window, 0)
 
@@ -541,13 +548,22 @@ def begin_sweep(problem, run, window, sweep):
 
 
 @inner
-def refuse(problem, state, run, work, window, shorter):
-    """Tries again with a stretch shorter by this factor; False if that is for the coupled regime."""
+def shorter(stretch, err):
+    """How much shorter a stretch with this error is tried again: if a margin passes the kink of the loss, to there."""
+    if stretch.kink < 1.0:
+        stretch.before = max(stretch.before, stretch.H)
+        return stretch.kink
+    return max(0.2, 0.8 * err**-0.5) if err < np.inf else 0.5
+
+
+@inner
+def refuse(problem, state, run, work, window, factor):
+    """Tries again with a stretch that is shorter by `factor`; False if that is for the coupled regime."""
     stretch = window.stretch
     begin_again(problem, state, run, window)
     run.taken += 1
     run.n_rejected += 1
-    h = stretch.H * shorter
+    h = stretch.H * factor
     if run.origin > 0 or h < 1e-6 * run.step or run.clock + h == run.clock:
         run.origin = 0
         stretch.open = 0
@@ -568,6 +584,7 @@ def accept(problem, state, run, window, err):
     run.clock = run.end if last else stretch.clock + stretch.H
     if not last:
         run.step = stretch.H * min(stretch.most, max(0.3, 0.8 * max(err, 1e-10) ** -0.5))
+        run.step = max(run.step, stretch.before)
     clear_fresh(problem, state)
     stretch.open = 0
     run.taken += 1
@@ -587,6 +604,10 @@ def next_sweep(problem, state, run, work, window):
     change = new_forces(problem, work, window)
     if not np.isfinite(change) or (change > 0.3 * stretch.rtol and stretch.sweep == SWEEPS - 1):
         return False, np.inf
+    if stretch.sweep > 0:
+        stretch.kink = first_kink(problem, window)
+        if stretch.kink < 1.0:
+            return False, np.inf
     if stretch.sweep > 0 and change <= 0.3 * stretch.rtol:
         return False, error(problem, state, work, window) / stretch.rtol
     begin_again(problem, state, run, window)
@@ -677,7 +698,7 @@ def advance(problem, state, run, work, window, limits, checkpoints):
         if again:
             continue
         if err > 1.0:
-            if not refuse(problem, state, run, work, window, max(0.2, 0.8 * err**-0.5) if err < np.inf else 0.5):
+            if not refuse(problem, state, run, work, window, shorter(stretch, err)):
                 return SHORT
             continue
         accept(problem, state, run, window, err)

@@ -217,7 +217,21 @@ write_frames = calling(coupled.write_frames, stages=stages)
 
 
 begin = calling(coupled.begin, velocity=velocity)
-shorten = calling(coupled.shorten, stages=stages, error=error)
+
+
+@inner
+def begin_step(problem, scratch):
+    """Nothing to keep: no loss of several outputs has a kink."""
+    scratch.step.before = 0.0
+
+
+@inner
+def shorter_step(problem, state, run, scratch, h):
+    """The same length, see `begin_step`."""
+    return h
+
+
+shorten = calling(coupled.shorten, begin_step=begin_step, stages=stages, error=error, shorter_step=shorter_step)
 decide = calling(coupled.decide, at_event=at_event)
 onto_surface = calling(coupled.onto_surface, settle=settle)
 stop_at_event = calling(

@@ -270,8 +270,21 @@ def improve(problem, window):
     return True
 
 
+@inner
+def first_kink(problem, window):
+    """None: no loss of several outputs has a kink."""
+    return 2.0
+
+
 begin_sweep = calling(windows.begin_sweep, to_polynomials=to_polynomials)
-next_sweep = calling(windows.next_sweep, new_forces=new_forces, error=error, improve=improve, begin_sweep=begin_sweep)
+next_sweep = calling(
+    windows.next_sweep,
+    new_forces=new_forces,
+    first_kink=first_kink,
+    error=error,
+    improve=improve,
+    begin_sweep=begin_sweep,
+)
 trace_some = calling(windows.trace_some, trace_neurons=trace_neurons)
 
 
