@@ -230,3 +230,11 @@ def test_a_margin_is_negative_exactly_when_the_bit_would_leave_its_range(engine)
         if side is not None:
             assert (j, k, found) == (0, 0, side)
         assert one.state.bits[0, 0] == pytest.approx(min(1.0, max(0.0, bit)))
+
+
+def test_a_force_that_is_gone_holds_nothing_and_one_lost_in_rounding_is_left_alone(engine):
+    # Beyond the kink of a loss the force of a datum is 0, not small.
+    hold = engine.surfaces.Hold(1.0, 1.0, 0.0, 1e-16, 0.0, 0.0, False)
+    assert engine.surfaces.held_margin(0.0, 0.3, hold)[0] < 0.0
+    assert engine.surfaces.held_margin(0.0, 1e-18, hold)[0] > 0.0
+    assert engine.surfaces.held_margin(1e-16, 0.3, hold) == (1.0, 0)

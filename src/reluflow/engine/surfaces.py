@@ -159,7 +159,7 @@ def held_margin(F, need, hold):
     """
     s = hold.sign
     grain = grain_of_hold(hold)
-    if abs(F) <= 10.0 * hold.noise:
+    if F != 0.0 and abs(F) <= 10.0 * hold.noise:  # it is 0 beyond the kink of a loss, and holds nothing there
         return 1.0, 0
     if s * F < 0.0:
         lo = -s * need - hold.slope * abs(F)
@@ -309,7 +309,7 @@ def margins(problem, state, work, out):
             out[j, k] = 1.0
             F = work.jump[k]
             need = work.nu[a] - work.base[k]
-            if abs(F) <= 10.0 * work.noise[k]:
+            if F != 0.0 and abs(F) <= 10.0 * work.noise[k]:
                 continue
             pinned = (state.code[j, k] & 3) == PINNED
             margin, to = held_margin(F, need, Hold(s, scale, held, work.noise[k], loose, problem.slope, pinned))
