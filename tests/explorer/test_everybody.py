@@ -10,6 +10,22 @@ def serious(page):
     return [(v["id"], [n["target"] for n in v["nodes"]]) for v in found if v["impact"] in ("serious", "critical")]
 
 
+@pytest.mark.parametrize("width", [1024, 1440, 1920])
+def test_every_preset_is_in_sight_without_scrolling(chromium, address, width):
+    context = chromium.new_context(viewport={"width": width, "height": 900})
+    try:
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector("#presets button")
+        bar = page.locator("#presets").bounding_box()
+        chips = [page.locator("#presets button").nth(k).bounding_box() for k in range(10)]
+        assert all(c["x"] + c["width"] <= bar["x"] + bar["width"] + 1 for c in chips)
+        if width >= 1440:
+            assert len({c["y"] for c in chips}) == 1
+    finally:
+        context.close()
+
+
 @pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.exhaustive)])
 def test_axe_finds_nothing_serious_on_any_part_of_the_page(chromium, address, theme):
     context = chromium.new_context(viewport={"width": 1440, "height": 900}, color_scheme=theme)
@@ -89,7 +105,13 @@ def test_on_a_phone_the_controls_leave_the_picture_in_sight(chromium, address):
         page.click('[data-story="saddles"]')
         page.click("#story-next")
         page.wait_for_function("() => reluflow.guide.telling()?.step === 1 && reluflow.guide.telling().over")
-        guide, first = (page.locator(s).bounding_box() for s in ("#guide", "#neurons"))
+        guide, first, last = (page.locator(s).bounding_box() for s in ("#guide", "#neurons", "#learned"))
         assert guide["y"] >= 0.5 * 844 and first["y"] < guide["y"]
+        assert 0 <= guide["y"] - last["y"] - last["height"] < 40  # the views take all the room above the text
+        page.click("#story-end")
+        page.click('[data-preset="mnist"]')
+        page.wait_for_function("() => reluflow.store.run?.key === 'mnist'")
+        bar, chip = (page.locator(s).bounding_box() for s in ("#presets", '[data-preset="mnist"]'))
+        assert bar["x"] - 1 <= chip["x"] and chip["x"] + chip["width"] <= bar["x"] + bar["width"] + 1
     finally:
         context.close()

@@ -91,6 +91,30 @@ def test_the_view_of_the_learned_function_holds_all_of_it_and_zooms(watched):
     assert watched.complaints == []
 
 
+def test_two_scales_side_by_side_show_all_of_both_functions(watched):
+    page = watched.page
+    page.click('[data-preset="five_points"]')
+    watched.drawn()
+    page.click('[data-choice="compare"] [data-value="on"]')
+    page.wait_for_function("() => reluflow.store.beside !== null")
+    for pos in (0.0, 0.3, 1.0):  # from scale 1 the function starts at up to forty times the labels
+        watched.seek(pos)
+        values, (bottom, top) = page.evaluate(
+            """async () => {
+              const { box } = await import('/page/views/beside.js');
+              const { network } = await import('/page/views/learned.js');
+              const { run, beside, index } = reluflow.store, values = [];
+              for (const [r, k] of [[run, index], [beside, beside.index('event', run.pos('event', index))]]) {
+                const f = network(r, r.at(k));
+                for (let q = 0; q <= 160; q++) values.push(f(box.x[0] + ((box.x[1] - box.x[0]) * q) / 160, 1));
+              }
+              return [values, box.y];
+            }"""
+        )
+        assert bottom <= min(values) and max(values) <= top
+    assert watched.complaints == []
+
+
 @contextlib.contextmanager
 def held_up(process):
     """The process that checks theorems of a server does not get the processor, as on a busy machine."""

@@ -1,6 +1,7 @@
 // From changes to pictures: while a slider moves one quick draft at a time, always the newest; at rest the whole run.
 
 import * as backend from "./backend.js";
+import { prose } from "./dom.js";
 import { copy, store, tell } from "./store.js";
 
 let number = 0, running = null, waiting = false, rest = 0, due = false;
@@ -174,7 +175,7 @@ export const csv = (text, name) => backend.csv(number, text, name);
 let hiding = 0;
 export function note(text, action = null) {
   const box = document.getElementById("note");
-  box.textContent = text;
+  box.replaceChildren(...prose(text));
   if (action) {
     const button = document.createElement("button");
     button.textContent = action.text;

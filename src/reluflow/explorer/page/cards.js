@@ -110,6 +110,7 @@ function arrange() {
   $("views").classList.toggle("focused", store.focus !== null);
   $("more").textContent = store.more ? "Fewer views" : `More views (${rest.length})`;
   $("more").setAttribute("aria-expanded", String(store.more));
+  $("more").hidden = rest.length === 0;
   $("below").hidden = Boolean(store.only || store.focus || store.step_views);
   titles();
 }

@@ -2,12 +2,13 @@
 
 import { beside, changed, note, overlay } from "./api.js";
 import { isStatic } from "./backend.js";
-import { $, el, segments } from "./dom.js";
+import { $, el, prose, segments } from "./dom.js";
 import { classCount, clearData, exportable, readCsv, several } from "./edit.js";
 import { choice, field, forget, number, onRefresh, refresh, slider } from "./fields.js";
 import { g } from "./format.js";
 import { choose as stories, start, telling } from "./guide.js";
 import { on, store, tell } from "./store.js";
+import { STORIES } from "./stories.js";
 
 export { refresh };
 
@@ -31,7 +32,7 @@ export function build() {
   forget();
   const side = $("side"), preset = store.presets.find((p) => p.name === store.preset);
   const lead = preset?.text ?? (store.served ? "Your own points." : "A finished run, as `rf.show` drew it.");
-  side.replaceChildren(el("h2", {}, "Data"), el("p", { class: "lead" }, lead));
+  side.replaceChildren(el("h2", {}, "Data"), el("p", { class: "lead" }, ...prose(lead)));
   if (!telling()) side.append(story(preset));
   if (store.recorded || !store.live) {
     if (preset?.recorded) side.append(el("p", { class: "lead" }, "This run was recorded and is played back. Choose another preset to "
@@ -43,9 +44,8 @@ export function build() {
   } else {
     side.append(...dataPart(preset), el("h2", {}, "Network"), ...networkPart(), el("h2", {}, "Training"), ...trainingPart(),
       el("div", { id: "status" }));
-    if (isStatic()) side.append(el("p", { class: "lead" }, "This is a copy without a server: sliders move between the runs it holds. "
-        + "`reluflow explore` "
-      + "computes any, and lets you drag points."));
+    if (isStatic()) side.append(el("p", { class: "lead" }, ...prose("This is a copy without a server: sliders move between the runs it "
+      + "holds. `reluflow explore` computes any, and lets you drag points.")));
     refresh();
   }
   status();
@@ -54,8 +54,8 @@ export function build() {
 function story(preset) {
   const id = preset?.story ?? "own";
   return el("div", { class: "row" },
-    el("button", { type: "button", class: "main", id: "tell", onclick: () => start(id) }, id === "own" ? "Tell me what happens" : "Tell "
-        + "me its story"),
+    el("button", { type: "button", class: "main", id: "tell", onclick: () => start(id) }, id === "own" ? "Tell me what happens"
+      : STORIES.find((s) => s.id === id).preset === preset.name ? "Tell me its story" : "Tell me a story like it"),
     el("button", { type: "button", onclick: stories }, "All stories"));
 }
 
@@ -129,8 +129,8 @@ function networkPart() {
     }),
     seed("seed", "another draw of the initial weights", "seed", init),
     choice("start", "balanced: |a| = ‖w‖ for every neuron, for ever", [["balanced", "balanced"], ["gaussian", "unbalanced"]],
-      () => (init.kind === "gaussian" ? "gaussian" : "balanced"), (v) => { init.kind = v; }, { off: () => problem.train === "first",
-        path: "init.kind" }),
+      () => (problem.train === "first" ? null : init.kind === "gaussian" ? "gaussian" : "balanced"), (v) => { init.kind = v; },
+      { off: () => problem.train === "first", path: "init.kind" }),
     choice("layers", "which weights move", [["both", "both layers"], ["first", "first only"]], () => problem.train, (v) => {
       problem.train = v;
       init.kind = v === "first" ? "fixed_output" : "balanced";
@@ -150,8 +150,8 @@ function networkPart() {
   if (!several() || store.experiment.method.kind !== "flow") return parts;
   const out = ["layers", "decay"];
   return [...parts.filter((part) => !out.includes(part.dataset.name)), el("p", { class: "lead" },
-    "With several outputs the exact flow trains both layers, without weight decay (descent has these), and the page starts it from "
-    + "e^−300 or above (`rf.Flow` from any scale).")];
+    ...prose("With several outputs the exact flow trains both layers, without weight decay (descent has these), and the page starts it "
+    + "from e^−300 or above (`rf.Flow` from any scale)."))];
 }
 
 function trainingPart() {

@@ -14,6 +14,9 @@ export function el(name, given = {}, ...inside) {
   return node;
 }
 
+// A text with `code` in backticks, as what goes into an element.
+export const prose = (text) => text.split("`").map((part, k) => (k % 2 ? el("code", {}, part) : part));
+
 // A row of buttons of which one is pressed.
 export function segments(options, chosen, choose, label = "") {
   const box = el("div", { class: "seg", role: "group", ...(label ? { "aria-label": label } : {}) });

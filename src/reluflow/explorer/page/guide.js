@@ -122,7 +122,7 @@ function ready() {
 
 function begin() {
   waiting = false;
-  began = performance.now();
+  began = 0;
   elapsed = 0;
   const now = story.steps[step];
   if (now.to === null) { elapsed = 1; show(); return; }
@@ -139,11 +139,12 @@ function place(where, otherwise) {
   return from + share * (to - from);
 }
 
-// Moves a step on; called with every picture.
+// Moves a step on; called with the time of every picture. In a frame of another page these times may lie seconds behind
+// performance.now(), so that they are compared with each other alone; 0 stands for the next picture.
 export function tick(time) {
   if (step < 0 || waiting || paused || elapsed >= 1 || !store.run) return;
   const now = story.steps[step], from = place(now.from, 0), to = place(now.to, 1);
-  elapsed = Math.min(1, elapsed + Math.min(0.1, (time - (began || time)) / 1e3) / now.seconds);
+  elapsed = Math.min(1, elapsed + Math.max(0, Math.min(0.1, (time - (began || time)) / 1e3)) / now.seconds);
   began = time;
   store.index = store.run.index("event", from + (to - from) * elapsed);
   tell("index");
@@ -151,9 +152,9 @@ export function tick(time) {
 }
 
 function toggle() {
-  if (elapsed >= 1) { begin(); paused = false; began = performance.now(); return; }
+  if (elapsed >= 1) { begin(); paused = false; return; }
   paused = !paused;
-  began = performance.now();
+  began = 0;
   show();
 }
 

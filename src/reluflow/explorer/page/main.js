@@ -39,9 +39,19 @@ function presetBar() {
     type: "button", title: text, "data-preset": name, "aria-pressed": String(name === store.preset), onclick: () => { guide.end();
       choose(name); },
   }, title);
-  const focused = document.activeElement?.dataset?.preset;
-  $("presets").replaceChildren(...store.presets.map(chip));
-  if (focused) $("presets").querySelector(`[data-preset="${focused}"]`)?.focus();
+  const bar = $("presets"), focused = document.activeElement?.dataset?.preset;
+  bar.replaceChildren(...store.presets.map(chip));
+  if (focused) bar.querySelector(`[data-preset="${focused}"]`)?.focus();
+  const on = bar.querySelector('[aria-pressed="true"]');
+  if (on) bar.scrollLeft = on.offsetLeft - bar.offsetLeft - (bar.clientWidth - on.offsetWidth) / 2;
+  edges();
+}
+
+// On a narrow screen the presets scroll: they fade out where there are more.
+function edges() {
+  const bar = $("presets"), rest = bar.scrollWidth - bar.clientWidth - bar.scrollLeft;
+  bar.classList.toggle("before", bar.scrollLeft > 1);
+  bar.classList.toggle("after", rest > 1);
 }
 
 // A preset, as it stands.
@@ -145,6 +155,13 @@ function listen() {
   $("redo").addEventListener("click", actions.redo);
   $("tour").addEventListener("click", actions.stories);
   $("drawer").addEventListener("click", () => drawer(!document.body.classList.contains("drawn")));
+  $("presets").addEventListener("scroll", edges);
+  $("presets").addEventListener("wheel", (event) => {
+    if (event.deltaX || event.shiftKey || event.currentTarget.scrollWidth <= event.currentTarget.clientWidth) return;
+    event.currentTarget.scrollLeft += event.deltaY;
+    event.preventDefault();
+  }, { passive: false });
+  addEventListener("resize", edges);
   addEventListener("resize", () => { for (const c of cards.cards) if (c.pad) c.pad.stale = true; redraw(); });
   new ResizeObserver(redraw).observe($("views"));
   new IntersectionObserver(redraw).observe($("views"));

@@ -241,7 +241,7 @@ export class Box {
   }
 }
 
-export const powerText = (v) => String(Number(v.toPrecision(3)));
+export const powerText = (v) => (Math.abs(v) < 1e-9 ? "0" : String(Number(v.toPrecision(3))));
 
 function timeTicks(run, clock, room) {
   const end = run.t[run.F - 1];

@@ -130,8 +130,8 @@ export const STORIES = [
       { views: ["neurons", "loss"], set: scale(-100), title: "Scale e^−100", from: 0, to: 1, seconds: 8,
         text: "From e^−100 there are two clear steps, and a saddle between them." },
       { views: ["neurons", "loss"], set: scale(-100000), title: "Scale e^−100000", from: 0, to: 1, seconds: 9,
-        text: "From e^−100000 the picture is the limit: phases of alignment and growth are instants on the scale of log(1/λ). The"
-          + " weights have been computed, not extrapolated; their logarithms are what is stored." },
+        text: "From e^−100000 the picture is the limit: on the scale of log(1/λ) neurons turn, and the loss falls, in instants, and in"
+          + " between they grow unseen. The weights have been computed, not extrapolated; their logarithms are what is stored." },
       { views: ["neurons", "loss"], title: "Now you try", set: scale(-100000), clock: "linear", to: null,
         text: "On the linear clock the loss is a staircase. Go back to e^−5 on this clock: is it still one?",
           aim: "scale λ at e^−5 or above",
@@ -144,8 +144,8 @@ export const STORIES = [
       { views: ["rank", "loss"], title: "Eight nearly orthogonal points", from: 0, to: 0, seconds: 2,
         text: "Twenty leaky ReLU neurons, only their first layer is trained, by gradient descent on the logistic loss. The random"
           + " weights have a large stable rank." },
-      { views: ["raster", "rank"], title: "The activation pattern settles", from: 0, to: 0.45, seconds: 9,
-        text: "Within a few steps every neuron is active exactly on the points of its own class (raster). From then on the "
+      { views: ["raster", "rank"], title: "The activation pattern settles", from: 0, to: 0.5, seconds: 9,
+        text: "Within some thirty steps every neuron is active exactly on the points of its own class (raster). From then on the "
           + "network is linear on the data, and stays so." },
       { views: ["rank", "loss"], title: "The rank falls", from: 0.2, to: 1, seconds: 9,
         text: "All neurons of a class receive the same updates, so they become parallel: the stable rank of each half tends to 1 "
@@ -153,8 +153,8 @@ export const STORIES = [
       { views: ["rank", "raster"], set: { "problem.activation": null }, title: "Plain ReLU", from: 0, to: 1, seconds: 9,
         text: "With slope 0 a neuron that is inactive on a point learns nothing from it. The loss still goes to zero, and the "
           + "stable rank stays bounded, but it does not tend to 1: Theorem 4.3." },
-      { views: ["rank", "margins", "loss"], title: "Now you try", to: null,
-        text: "Set the slope α to 0.5. Does the rank fall faster or more slowly than with 0.2?", aim: "slope α at 0.5",
+      { views: ["rank", "margins", "loss"], set: { "problem.activation": { kind: "leaky_relu", slope: 0.2 } }, title: "Now you try",
+        to: null, text: "Set the slope α to 0.5. Does the rank fall faster or more slowly than with 0.2?", aim: "slope α at 0.5",
         done: (s) => s.experiment?.problem?.activation?.slope === 0.5 },
     ],
   },

@@ -69,6 +69,6 @@ export function draw(sheet) {
     const image = tile(`d${i},${colours.key}`, digits.side, (p) =>
       mixed(card, rgb(colours.ink), digits.images[i * digits.side ** 2 + p] / 255));
     sheet.ctx.drawImage(image, x, y, wide, wide);
-    sheet.text(`f = ${f.toFixed(2)}`, x + wide / 2, y + wide + label * 0.75, { align: "center", scale: 0.8 });
+    sheet.text(`f = ${f.toFixed(2).replace(/^-(?=0\.00$)/, "")}`, x + wide / 2, y + wide + label * 0.75, { align: "center", scale: 0.8 });
   });
 }

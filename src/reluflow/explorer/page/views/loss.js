@@ -56,6 +56,7 @@ function still(sheet) {
     sheet.ctx.fillRect(x, b.top, wide, b.bottom - b.top);
     if (wide > type.size * name.length * 0.62) sheet.text(name, x + wide / 2, b.top - type.size * 0.45,
       { align: "center", colour: colours.ink, weight: 550, scale: 0.9 });
+    if (p.from > 0) sheet.line(x, b.top, x, b.bottom, fade(colours.faint, 0.45), 1); // told apart without colour, too
   }
   if (log) b.axisDecades(); else b.axisY();
   b.axisTime(run, clock);

@@ -85,14 +85,14 @@ function back(sheet, run, cx, cy, R) {
     sheet.line(cx + (R * y) / s, cy + (R * x) / s, cx - (R * y) / s, cy - (R * x) / s, lit ? colours.ink : colours.line,
       lit ? 2 : 1, lit ? [] : [3, 4]);
   }
-  const log = store.radius === "log";
+  const log = store.radius === "log", [ax, ay] = free(run);
   for (const share of [0, 0.5, 1]) {
     const rho = R * (INNER + (1 - INNER) * share);
     sheet.dot(cx, cy, rho, null, share === 1 ? colours.faint : colours.line, 1);
     const value = log ? run.lowest + (run.highest - run.lowest) * share : Math.exp(run.highest) * share;
     if (R < 60) continue;
-    if (log) sheet.power("e", powerText(value), cx, cy + rho, { align: "center", scale: 0.86, back: colours.card });
-    else sheet.text(g(value, 3), cx, cy + rho, { align: "center", base: "middle", scale: 0.86 });
+    if (log) sheet.power("e", powerText(value), cx + rho * ax, cy - rho * ay, { align: "center", scale: 0.86, back: colours.card });
+    else sheet.text(g(value, 3), cx + rho * ax, cy - rho * ay, { align: "center", base: "middle", scale: 0.86 });
   }
   for (const aim of run.aims) {
     const [x, y] = aim.direction, s = Math.hypot(x, y);
@@ -111,6 +111,23 @@ function back(sheet, run, cx, cy, R) {
       : signColour(run.y[i]), run.k > 0 || run.y[i] > 0);
   }
   if (run.n <= 12) labels(sheet, run, cx, cy, R + type.size * 1.4);
+}
+
+// Where the labels of the circles hide the least: a direction near which no neuron ends, no extremal direction and no point is.
+const PLACES = [-90, 90, -60, -120, 60, 120, -45, -135, 45, 135].map((a) => [Math.cos((a * Math.PI) / 180), Math.sin((a * Math.PI) / 180)]);
+
+function free(run) {
+  const last = 2 * (run.F - 1) * run.m;
+  let best = PLACES[0], least = Infinity;
+  for (const place of PLACES) {
+    const near = (x, y, cosine) => x * place[0] + y * place[1] > cosine * Math.hypot(x, y);
+    let count = 0;
+    for (let j = 0; j < run.m; j++) if (near(run.dir[last + 2 * j], run.dir[last + 2 * j + 1], 0.92)) count++;
+    for (const { direction: [x, y] } of run.aims) if (near(x, y, 0.97)) count += 10;
+    for (let i = 0; run.d === 2 && i < run.n; i++) if (near(run.xy[2 * i], run.xy[2 * i + 1], 0.98)) count += 2;
+    if (count < least) { least = count; best = place; }
+  }
+  return best;
 }
 
 // Points in one direction share a label.

@@ -23,8 +23,8 @@ function boxes(sheet) {
   let top = 1;
   for (const v of run.log_w) top = Math.max(top, Math.exp(v));
   return [
-    new Box(sheet, { left, right, top: type.size * 0.9, bottom: sheet.h - mid + type.size * 0.5, x: [0, 1], y: [0, 1.12 * top] }),
-    new Box(sheet, { left, right, top: mid + type.size * 0.7, bottom: type.size * 2.1, x: [0, 1], y: [0, 185] }),
+    new Box(sheet, { left, right, top: type.size * 0.9, bottom: sheet.h - mid + type.size * 0.9, x: [0, 1], y: [0, 1.12 * top] }),
+    new Box(sheet, { left, right, top: mid + type.size * 1.5, bottom: type.size * 2.1, x: [0, 1], y: [0, 185] }),
   ];
 }
 
@@ -36,8 +36,9 @@ export function draw(sheet) {
     still(s, norm, [[size, colours.ink, 2.4]]);
     s.line(norm.left, norm.py(1), norm.right, norm.py(1), colours.theory, 1.6, [6, 4]);
     still(s, angle, [[degrees, colours.ink, 2.4]], () => angle.axisY((v) => `${v}°`, 3));
-    s.text("‖w‖", norm.right, norm.top, { align: "right", base: "top", colour: colours.ink, math: true });
-    s.text("angle to w*", angle.right, angle.top, { align: "right", base: "top", colour: colours.ink });
+    const beside = type.size * 0.6; // of the line that marks the present moment at the start
+    s.text("‖w‖", norm.left + beside, norm.top, { base: "top", colour: colours.ink, math: true });
+    s.text("angle to w*", angle.left + beside, angle.top, { base: "top", colour: colours.ink });
   });
   const [norm, angle] = boxes(sheet);
   moment(sheet, norm, size);
