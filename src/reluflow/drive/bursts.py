@@ -25,6 +25,7 @@ STATUS = {
     layout.STORM: Outcome.STORM,
     layout.CANCELLED: Outcome.CANCELLED,
 }
+AHEAD = 8  # steps that a replay may take past the last moment it is asked for
 
 
 def progress_of(clock: float, end: float, tailed: bool) -> tuple[float | None, float]:
@@ -247,7 +248,7 @@ class Bursts(ABC):
         """The energy dissipated, in the user's units."""
         return y[..., -1] * self.units.y0 * self.units.y0
 
-    def frames(self, wanted: np.ndarray, ahead: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    def frames(self, wanted: np.ndarray, ahead: int = AHEAD) -> tuple[np.ndarray, np.ndarray]:
         """States at ascending clock values, going on from the present state, at most `ahead` steps past the last."""
         self.run.free = 0
         if self.run.regime == layout.WINDOWS:
@@ -255,9 +256,10 @@ class Bursts(ABC):
         self.saved = self.saved._replace(wanted=np.ascontiguousarray(wanted))
         self.run.next_frame = self.run.frames_used = 0
         self.run.stride = 2**62
-        found = []
+        found, budget = [], 1  # most replays go no further than to the next checkpoint, one step away
         while True:
-            status = self.burst(ahead)
+            status = self.burst(budget)
+            budget = min(2 * budget, ahead)
             used = int(self.run.frames_used)
             found.append((self.saved.y[:used].copy(), self.saved.code[:used].astype(np.int8)))
             self.run.frames_used = self.run.log_used = self.run.checkpoints_used = 0
