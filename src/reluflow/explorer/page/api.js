@@ -2,7 +2,7 @@
 
 import * as backend from "./backend.js";
 import { prose } from "./dom.js";
-import { copy, store, tell } from "./store.js";
+import { copy, on, store, tell } from "./store.js";
 
 let number = 0, running = null, waiting = false, rest = 0, due = false;
 let accepted = null; // the last state whose run was shown: what a refused change goes back to
@@ -65,11 +65,11 @@ async function solve(quick) {
 
 // A change that cannot be solved: say why, and go back to the experiment whose run is on the screen.
 function refused(error, quick) {
-  if (quick && error.refused) { note(error.message); return; }
+  if (quick && error.refused) { refuse(error.message); return; }
   waiting = due = false;
   clearTimeout(rest);
   if (accepted && store.run) {
-    note(`${error.message} The run shown is still the one before this change.`);
+    refuse(`${error.message} The run shown is still the one before this change.`);
     Object.assign(store, copy(accepted));
     store.pending = false;
     if (store.run.draft) whole();
@@ -172,9 +172,17 @@ export async function beside() {
 export const toml = () => backend.toml(number);
 export const csv = (text, name) => backend.csv(number, text, name);
 
+// What was refused, until something else is accepted.
+export function refuse(text) {
+  note(text);
+  document.getElementById("note").dataset.refused = "";
+}
+on("accepted", () => { const box = document.getElementById("note"); if (box && "refused" in box.dataset) box.hidden = true; });
+
 let hiding = 0;
 export function note(text, action = null) {
   const box = document.getElementById("note");
+  delete box.dataset.refused;
   box.replaceChildren(...prose(text));
   if (action) {
     const button = document.createElement("button");

@@ -89,7 +89,7 @@ function main(run) {
 
 let arranged = "";
 function arrange() {
-  const shown = VIEWS.filter(visible), first = shown.slice(0, shown.length < 4 && !store.only ? 2 : 0);
+  const shown = VIEWS.filter(visible), first = shown.slice(0, shown.length < 4 ? 2 : 0);
   const count = shown.length;
   const rest = VIEWS.filter((v) => store.run && (!v.fits || v.fits(store.run)) && !main(store.run).includes(v.id));
   // Another run in the same views: nothing moves, and canvases keep their size.
@@ -187,7 +187,7 @@ function zoomButtons(c) {
   const bar = el("div", { class: "zoom" }, button("+", "Zoom in", () => learned.zoom(0.7)), button("−", "Zoom out",
     () => learned.zoom(1 / 0.7)),
     button("⌂", "Show everything", () => { store.zoom = null; }));
-  c.hold.append(bar);
+  c.node.querySelector("header").insertBefore(bar, c.act ?? c.ask); // over the picture it would cover points
   c.zoomBar = bar;
   on("run zoom", () => { bar.hidden = store.mode === "space"; });
 }

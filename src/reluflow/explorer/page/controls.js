@@ -1,6 +1,6 @@
 // The side panel: every quantity of the experiment.
 
-import { beside, changed, note, overlay } from "./api.js";
+import { beside, changed, note, overlay, refuse } from "./api.js";
 import { isStatic } from "./backend.js";
 import { $, el, prose, segments } from "./dom.js";
 import { classCount, clearData, exportable, readCsv, several } from "./edit.js";
@@ -101,14 +101,14 @@ function dataPart(preset) {
   $("csv").onchange = async () => {
     const [file] = $("csv").files;
     $("csv").value = "";
-    try { if (file) await readCsv(await file.text(), file.name); } catch (error) { note(error.message); }
+    try { if (file) await readCsv(await file.text(), file.name); } catch (error) { refuse(error.message); }
   };
   return parts;
 }
 
 const seed = (name, text, id, table) => slider("", name, text, {
   id, path: id === "seed" ? "init.seed" : "data.seed", get: () => table.seed ?? 0, set: (v) => { table.seed = Math.max(0, Math.round(v)); },
-  to: (s) => Math.round(s * SEEDS), from: (v) => v / SEEDS,
+  to: (s) => Math.round(s * SEEDS), from: (v) => v / SEEDS, show: String,
 });
 
 // The smallest scale, as a logarithm.

@@ -1,6 +1,6 @@
 // The kinds of controls: a slider with its value, a number, a choice; each with a symbol and one line of explanation.
 
-import { changed, note } from "./api.js";
+import { changed, note, refuse } from "./api.js";
 import { available } from "./backend.js";
 import { el, segments } from "./dom.js";
 import { g } from "./format.js";
@@ -16,6 +16,9 @@ export function field(sym, name, text, head, below, more = {}) {
   return el("div", { class: "field", "data-name": name, ...more }, above, below, el("p", {}, text));
 }
 
+// As it was meant: with any minus sign.
+const plain = (text) => text.trim().replaceAll("−", "-");
+
 const typedField = (name, id, placeholder = "") =>
   el("input", { type: "text", "aria-label": `${name}, value`, id: `v-${id}`, autocomplete: "off", placeholder });
 
@@ -27,7 +30,7 @@ export function slider(sym, name, text, { get, set, to, from, id, path, show = (
   const typed = typedField(name, id);
   const kept = () => (path ? available(path)?.map((v) => v ?? 0).sort((a, b) => from(a) - from(b)) ?? null : null);
   const put = (value, moving) => {
-    if (!Number.isFinite(value)) { note(`${name} must be a number.`); refresh(); return; }
+    if (!Number.isFinite(value)) { refuse(`${name} must be a number.`); refresh(); return; }
     set(value);
     refresh();
     if (!after?.(moving)) changed(moving);
@@ -36,9 +39,13 @@ export function slider(sym, name, text, { get, set, to, from, id, path, show = (
   range.addEventListener("input", () => put(held(), true));
   range.addEventListener("change", () => put(held(), false));
   typed.addEventListener("change", () => {
-    const list = kept(), wanted = read(typed.value.trim());
+    const list = kept(), text = plain(typed.value);
+    if (text === "") { refresh(); return; }
+    const wanted = read(text);
     put(list && Number.isFinite(wanted) ? list.reduce((a, b) => (Math.abs(from(b) - from(wanted)) < Math.abs(from(a) - from(wanted)) ? b
       : a)) : wanted, false);
+    if (Number.isFinite(wanted) && Math.abs(get() - wanted) > 1e-9 * Math.abs(wanted)) note(`${name} cannot be ${text} here: it is `
+      + `${show(get())} now.`);
   });
   onRefresh(() => {
     const list = kept();
@@ -61,8 +68,8 @@ export function number(sym, name, text, id, get, set, path = null) {
   const typed = typedField(name, id, "auto");
   typed.disabled = Boolean(path && available(path));
   typed.addEventListener("change", () => {
-    const value = typed.value.trim() === "" ? null : Number(typed.value);
-    if (value === null || value > 0) { set(value); changed(false); } else note(`${name} must be a positive number.`);
+    const text = plain(typed.value), value = text === "" ? null : Number(text);
+    if (value === null || value > 0) { set(value); changed(false); } else refuse(`${name} must be a positive number.`);
     refresh();
   });
   onRefresh(() => { typed.value = get() === undefined ? "" : g(get()); });

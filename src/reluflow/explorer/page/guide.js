@@ -5,6 +5,7 @@ import { changed, overlay, beside } from "./api.js";
 import { isStatic, put } from "./backend.js";
 import { refresh } from "./fields.js";
 import { fromLog, g } from "./format.js";
+import * as past from "./history.js";
 import { seek, stop } from "./player.js";
 import { STORIES, own } from "./stories.js";
 import { copy, on, store, tell } from "./store.js";
@@ -41,6 +42,7 @@ export function choose() {
 export function start(id, at = 0) {
   const wanted = id === "own" ? own(store.phases, said) : STORIES.find((s) => s.id === id);
   if (!wanted) return;
+  if (step < 0) past.enter();
   if (step < 0) before = copy({ experiment: store.experiment, preset: store.preset, recorded: store.recorded, mode: store.mode,
     clock: store.clock,
     overlay: store.overlay, other: store.other, step: store.step, more: store.more, index: store.index });
@@ -62,9 +64,11 @@ export function end() {
   const was = before, recorded = store.recorded;
   step = -1; story = null; before = null;
   store.group = null; store.step_views = null;
-  document.body.classList.remove("telling");
+  document.body.classList.remove("telling", "trying");
+  if ($("guide").contains(document.activeElement)) $("tour").focus({ preventScroll: true });
   $("guide").hidden = true;
   stop();
+  past.leave();
   if (was && JSON.stringify([was.experiment, was.preset, was.overlay, was.other]) !== JSON.stringify([store.experiment, store.preset,
     store.overlay, store.other])) {
     const { index, ...rest } = was;
@@ -85,6 +89,8 @@ export function go(next) {
   store.step_views = now.views;
   store.clock = now.clock ?? "event";
   document.body.classList.add("telling");
+  document.body.classList.toggle("trying", now.to === null); // then the reader moves through time
+  past.step();
   tell("clock");
   panel(now);
   prepare(now);
@@ -107,6 +113,7 @@ function prepare(now) {
   Object.assign(store, { experiment: wanted, preset: preset.name, recorded: false, mode: preset.mode, run: null, over: null, beside: null,
     index: 0, phases: [] });
   tell("controls");
+  past.quiet();
   changed(false);
 }
 
@@ -182,6 +189,7 @@ function panel(now) {
       now.to === null ? null : button("Pause", toggle, { id: "story-pause" }),
       button(last ? "Done" : "Next", () => go(step + 1), { id: "story-next", class: "main" }), button("Leave", end, { id: "story-end" })),
   ].filter(Boolean));
+  if (!document.body.classList.contains("embed")) box.querySelector("h2").focus({ preventScroll: true }); // which is read aloud
   task();
 }
 

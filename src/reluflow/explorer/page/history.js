@@ -6,6 +6,7 @@ import { copy, on, store, tell } from "./store.js";
 
 const PLACE = "reluflow-explorer", LONGEST = 30_000, WAIT = 250, DEEPEST = 100;
 let past = [], future = [], now = null, timer = 0, travelling = false;
+let own = null; // in a story: what was before it
 
 const snapshot = () => JSON.stringify({ experiment: store.experiment, preset: store.preset, mode: store.mode });
 
@@ -25,13 +26,28 @@ export function setup() {
   addEventListener("pagehide", save);
 }
 
-export const can = () => ({ undo: past.length > 0, redo: future.length > 0 });
+// A story shows its own experiments: what is undone in one are the reader's changes to the step on the screen.
+export function enter() { save(); own = { now, future, floor: past.length }; future = []; tell("history"); }
+
+export function step() { past.length = own.floor; future = []; tell("history"); }
+
+// The next experiment that is accepted is not a change of the reader's.
+export function quiet() { travelling = true; }
+
+export function leave() {
+  past.length = own.floor;
+  ({ now, future } = own);
+  own = null;
+  tell("history");
+}
+
+export const can = () => ({ undo: past.length > (own?.floor ?? 0), redo: future.length > 0 });
 
 export function undo() { travel(past, future); }
 export function redo() { travel(future, past); }
 
 function travel(from, to) {
-  if (!from.length || !store.live) return;
+  if (from.length <= (from === past && own ? own.floor : 0) || !store.live) return;
   to.push(now);
   now = from.pop();
   travelling = true;
@@ -46,9 +62,10 @@ function later() {
   timer = setTimeout(save, WAIT);
 }
 
+// During a story the reader's own experiment stays in the address and in the storage.
 function save() {
   clearTimeout(timer);
-  if (!store.run || store.pending || store.run.draft || store.only || !store.keeps) return;
+  if (!store.run || store.pending || store.run.draft || store.only || !store.keeps || own) return;
   const text = encode(state());
   if (text.length < LONGEST) history.replaceState(null, "", `#s=${text}`);
   try { localStorage.setItem(PLACE, text); } catch { /* storage may be switched off */ }

@@ -51,7 +51,7 @@ export const STORIES = [
         text: "Now nothing seems to happen. The network is near a saddle of the loss: one point is fitted, and the neurons for "
           + "the other are still too small to matter. They are growing all the while, exponentially." },
       { views: ["learned", "loss"], title: "The second group", from: ["growth", 1, 0], to: ["growth", 1, 1], seconds: 8,
-        text: "When [[grew:1|the second group]] becomes visible the loss falls again, and the function bends to the second point." },
+        text: "When [[grew:1|the second group]] becomes visible the loss falls again, and the function bends to the other point." },
       { views: ["size", "learned"], title: "Minimum norm", from: ["convergence", 0, 0], to: 1, seconds: 6,
         text: "The loss tends to zero, and the weights end with the smallest norm of all networks that fit the two points (gold)."
           + " Theorem 1 of the paper says so for orthogonal inputs and small scales." },
@@ -91,7 +91,7 @@ export const STORIES = [
           + "an output weight in each; its colour and shape say which class it raises most." },
       { views: ["neurons", "norms"], title: "Pairs align", from: 0, to: ["alignment", 0, 0.6], seconds: 12,
         text: "While the weights are tiny a neuron turns in both layers at once: w and a go to a pair of singular vectors of the matrix "
-          + "that drives it. [[sliding|Some slide along a boundary]] on the way, and [[dead|some lose every point]]." },
+          + "that drives it. [[sliding|Some slide along a boundary]] on the way." },
       { views: ["learned", "loss"], title: "The largest class first", from: ["alignment", 0, 0.9], to: ["growth", 0, 1], seconds: 8,
         text: "[[class:0|Neurons of class 0]] are driven by five points and grow fastest. The loss falls to a saddle at which class 0 is "
           + "told from the rest, and the other two are not told apart from each other." },
@@ -173,8 +173,8 @@ export const STORIES = [
       { views: ["neurons", "single"], set: { "single.layers": 2 }, title: "Two layers", from: 0, to: 1, seconds: 8,
         text: "With a second layer the speed of turning does not depend on the norm at all." },
       { views: ["neurons", "single"], set: { "single.layers": 3, "single.log_norm": -3 }, title: "Three layers", from: 0, to: 1, seconds: 9,
-        text: "With three layers a small start is slow: nothing turns until the norm has grown. Small starts make shallow neurons"
-          + " faster and deep ones slower." },
+        text: "With three layers a small start is slow in both: turning and growing take longer the smaller the norm is. Here too the"
+          + " neuron turns first and grows later. Small starts make shallow neurons faster and deep ones slower." },
       { views: ["neurons", "single", "loss"], title: "Now you try", to: null,
         set: { "single.layers": 1, "single.log_norm": 0 },
         text: "With one layer, start from a norm of e^1. Does the norm still fall below that of the target on the way?",

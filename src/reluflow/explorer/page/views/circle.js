@@ -96,7 +96,7 @@ function back(sheet, run, cx, cy, R, band) {
 
 function census(sheet, run, count, cx, cy, R) {
   const rows = [...Array(run.groups).keys()].map((c) => [c, `in ${label(run, c)}`, groupColour(run, c)]);
-  rows.push(["dead", "dead", colours.soft], ["", "elsewhere", colours.faint]);
+  rows.push(["dead", "dead", colours.soft], ["", "elsewhere", colours.soft]);
   if (count.slid) rows.push(["slid", "sliding", colours.theory]);
   const gap = Math.min(type.size * 1.3, (R * 0.66) / rows.length), top = cy - ((rows.length - 1) * gap) / 2;
   rows.forEach(([key, text, colour], k) => {

@@ -23,12 +23,13 @@ export function still(sheet, b, curves, axis = () => b.axisY()) {
   }
 }
 
+// The line and the dot stand at the frame whose numbers are shown.
 export function moment(sheet, b, value = null) {
-  const { run, clock, index } = store, k = run.near(index), x = b.px(run.pos(clock, index));
+  const { run, clock, index } = store, k = run.near(index), x = b.px(run.pos(clock, k));
   sheet.line(x, b.top, x, b.bottom, colours.gold, 1.6);
   if (value === null) return;
   const y = Math.max(b.y[0], Math.min(b.y[1], value(k)));
-  sheet.dot(b.px(run.pos(clock, k)), b.py(y), type.size * 0.42, colours.gold, colours.card, 2);
+  sheet.dot(x, b.py(y), type.size * 0.42, colours.gold, colours.card, 2);
 }
 
 export const key = (...more) => [store.run.key, store.run.seconds, store.run.F, store.clock, colours.key, ...more].join();

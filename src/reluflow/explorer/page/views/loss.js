@@ -42,10 +42,10 @@ export function draw(sheet) {
   const key = [run.key, run.seconds, run.F, store.clock, store.phases.length, store.over?.key, store.over?.step, isLog(),
     colours.key].join();
   sheet.layer("curve", key, (s) => still(s));
-  const b = frame(sheet), k = run.near(store.index), x = b.px(run.pos(store.clock, store.index));
+  const b = frame(sheet), k = run.near(store.index), x = b.px(run.pos(store.clock, k));
   sheet.line(x, b.top, x, b.bottom, colours.gold, 1.6);
   const y = b.py(Math.max(b.y[0], level(run.log_loss[k])));
-  sheet.dot(b.px(run.pos(store.clock, k)), y, type.size * 0.42, colours.gold, colours.card, 2);
+  sheet.dot(x, y, type.size * 0.42, colours.gold, colours.card, 2);
 }
 
 function still(sheet) {
@@ -76,7 +76,9 @@ function still(sheet) {
     if (over.parted !== null && over.parted > 0) {
       const x = b.px(run.pos(clock, run.indexOfLog(Math.log(over.parted))));
       sheet.line(x, b.top, x, b.bottom, colours.plus, 1.4, [2, 3]);
-      sheet.text("outputs part here", x + 4, b.top + 3, { base: "top", colour: colours.plus, scale: 0.86 });
+      const left = x > b.right - type.size * 8; // no room to the right of the line
+      sheet.text("outputs part here", left ? x - 4 : x + 4, b.top + 3, { align: left ? "right" : "left", base: "top",
+        colour: colours.plus, scale: 0.86 });
     }
   }
   const xs = [], ys = [];

@@ -28,10 +28,13 @@ export function radius(run, log) {
   return INNER + (1 - INNER) * Math.exp(Math.min(0, log - run.highest));
 }
 
+// In a small card: no labels, and no room for them.
+const tight = (sheet) => Math.min(sheet.w, sheet.h) < 9 * type.size;
+
 export function draw(sheet) {
   const { run } = store;
-  const { w, h, ctx } = sheet, cx = w / 2, cy = h / 2, R = Math.min(w, h) / 2 - type.size * 1.9;
-  if (R < 30) return;
+  const { w, h, ctx } = sheet, cx = w / 2, cy = h / 2, R = Math.min(w, h) / 2 - type.size * (tight(sheet) ? 0.9 : 1.9);
+  if (R < 8) return;
   sheet.layer("back", `${run.key}${run.seconds}${colours.key}${store.radius}${store.datum}${store.group === "aims"}`, (s) => back(s, run,
     cx, cy, R));
   const now = run.at(store.index), { m } = run;
@@ -85,7 +88,7 @@ function back(sheet, run, cx, cy, R) {
     sheet.line(cx + (R * y) / s, cy + (R * x) / s, cx - (R * y) / s, cy - (R * x) / s, lit ? colours.ink : colours.line,
       lit ? 2 : 1, lit ? [] : [3, 4]);
   }
-  const log = store.radius === "log", [ax, ay] = free(run);
+  const log = store.radius === "log", [ax, ay] = free(run), target = R * radius(run, 0); // where a norm of 1 is
   for (const share of [0, 0.5, 1]) {
     const rho = R * (INNER + (1 - INNER) * share);
     sheet.dot(cx, cy, rho, null, share === 1 ? colours.faint : colours.line, 1);
@@ -97,11 +100,13 @@ function back(sheet, run, cx, cy, R) {
   for (const aim of run.aims) {
     const [x, y] = aim.direction, s = Math.hypot(x, y);
     if (s < 0.2) continue;
-    sheet.line(cx, cy, cx + (R * x) / s, cy - (R * y) / s, fade(colours.gold, store.group === "aims" ? 1 : 0.8),
+    const long = run.kind === "single" ? target : R;
+    sheet.line(cx, cy, cx + (long * x) / s, cy - (long * y) / s, fade(colours.gold, store.group === "aims" ? 1 : 0.8),
       store.group === "aims" ? 4 : 1.6);
   }
   if (run.kind === "single") {
-    sheet.text("w*", cx + R + 5, cy, { base: "middle", colour: colours.theory, math: true, scale: 1.1 });
+    sheet.dot(cx + target, cy, type.size * 0.3, colours.gold);
+    sheet.text("w*", cx + target, cy - type.size * 0.7, { align: "center", colour: colours.theory, math: true, scale: 1.1 });
     return;
   }
   for (let i = 0; i < run.n; i++) {
@@ -110,7 +115,7 @@ function back(sheet, run, cx, cy, R) {
     mark(ctx, cx + ((R + 7) * x) / s, cy - ((R + 7) * y) / s, Math.atan2(-y, x), run.k ? groupColour(run, run.y[i])
       : signColour(run.y[i]), run.k > 0 || run.y[i] > 0);
   }
-  if (run.n <= 12) labels(sheet, run, cx, cy, R + type.size * 1.4);
+  if (run.n <= 12 && !tight(sheet)) labels(sheet, run, cx, cy, R + type.size * 1.4);
 }
 
 // Where the labels of the circles hide the least: a direction near which no neuron ends, no extremal direction and no point is.
