@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import reluflow as rf
 from reluflow.drive import driver_for, loop
@@ -270,3 +271,34 @@ def test_fast_forwarded_descent_with_decay_is_the_stepped_one(log_scale):
     seen = [sol.moments([0.5 * min(fast.t_end, slow.t_end)]) for sol in (fast, slow)]
     sizes = [m.log_scale[0] + np.log(np.hypot(m.a[0], np.linalg.norm(m.w[0], axis=1))) for m in seen]
     np.testing.assert_allclose(*sizes, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic", "hinge2"])
+def test_dead_neurons_shrink_by_decay_alone_and_are_no_error_of_the_energy(loss):
+    problem = rf.Problem(rf.Data([[1.0, 1.0]], [1.0]), rf.Params([[-1.0, -2.0]], [0.5]), loss=loss, decay=0.3)
+    sol = rf.solve(problem, t1=10.0)
+    assert sol.outcome is rf.Outcome.REACHED and sol.stats.energy_error < 1e-12
+    assert sol.final.a * np.exp(sol.final.log_scales[1]) == pytest.approx([0.5 * np.exp(-3.0)], rel=1e-12)
+    end = rf.solve(problem)  # at rest once nothing is left of it
+    assert end.outcome is rf.Outcome.STATIONARY and rf.bias.optimal(end).verdict != "not at rest"
+    there = end.at(10.0)
+    np.testing.assert_allclose(there.w * np.exp(there.log_scales[0]), np.exp(-3.0) * problem.init.w, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-8, 1e-12])
+@pytest.mark.parametrize("a", [0.0, 1e-100, -1e-100])
+def test_an_output_weight_at_zero_waits_until_the_margin_comes_back_to_the_kink(a, rtol):
+    """f starts at 1.5, beyond the kink, and decays to 1; before, nothing pulls the second neuron."""
+    problem = rf.Problem(rf.Data([[1.0]], [1.0]), rf.Params([[1.5], [1.0]], [1.0, a]), loss="hinge2", decay=0.3)
+    sol = rf.solve(problem, rf.Flow(rtol=rtol), t1=3.0)
+
+    def velocity(t, theta):
+        w, b = theta[:2], theta[2:]
+        force = max(0.0, 1.0 - w @ b)
+        return np.r_[force * b - 0.3 * w, force * w - 0.3 * b]
+
+    kink = np.log(1.5) / 0.6  # f = 1.5 e^{-2 decay t} until then
+    start = np.r_[1.5, 1.0, 1.0, 0.0] * np.exp(-0.3 * kink)
+    there = solve_ivp(velocity, (kink, 3.0), start, rtol=1e-11, atol=1e-13).y[:, -1]
+    assert sol.final.a * np.exp(sol.final.log_scales[1]) == pytest.approx(there[2:], abs=20 * rtol + 1e-9)
+    assert len(sol.events) <= 1

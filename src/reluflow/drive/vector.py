@@ -111,12 +111,13 @@ class Machine(Bursts):
         self.mode: int | None = rare.START
         self._window: Window | None = None
         self._stiff: Stiff | None = None
-        self.cost = self.big * (self.r * (6 * self.k + 20) + 36 * self.k + 200)  # of tracing one neuron, in operations
+        # Of tracing one neuron, in operations.
+        self.cost = max(1, self.big * (self.r * (6 * self.k + 20) + 36 * self.k + 200))
         self.price = price(self.n * self.k, self.m * self.big * (self.r + self.k), self.size)
         if self.rows == self.m:
             regime = exact.REGIME if regime is None else regime
             self.run.free = regime is None and self.m * self.big >= LARGE
-            if regime == "windows" or self.run.free:
+            if (regime == "windows" or self.run.free) and self.big > 0:
                 self.run.regime = WINDOWS
         self.looked = Stored(
             np.empty(0),

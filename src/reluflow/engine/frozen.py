@@ -33,6 +33,7 @@ from reluflow.engine.surfaces import out_of_held
 
 ALIGNED = 1e-28  # |q_perp|^2 below which the direction is that of D to rounding
 MOST_EVENTS = 100_000  # events of one neuron in one jump
+GONE = -20.0  # log size of a dead neuron below which decay has left nothing of it
 
 
 class Alone(NamedTuple):
@@ -383,6 +384,17 @@ def count_from(run, before):
 
 
 @inner
+def shrink_dead(problem, state, span, j):
+    """Decay over the span for dead neuron j. One that is not small pays for it: the energy that this costs is added."""
+    b, c = weights(state.y, state.sign.size)
+    less = problem.decay * (span.t1 - span.t0)
+    if c[j] >= span.c_passive:
+        square = norm_q(state.y, j, problem.e.shape[1]) ** 2 + b[j] ** 2
+        state.y[state.y.size - 1] -= 0.5 * problem.decay * square * np.exp(2.0 * c[j]) * np.expm1(-2.0 * less)
+    c[j] -= less
+
+
+@inner
 def move_passive(problem, state, run, work, alone):
     """Moves passive neurons span.next, span.next + 1, ... from span.t0 to span.t1 as long as their events fit in the
     log; span.next is then the next one, the width when all are done."""
@@ -393,7 +405,7 @@ def move_passive(problem, state, run, work, alone):
         span.next = j
         if c[j] >= span.c_passive or state.dead[j] != 0:
             if state.dead[j] != 0 and problem.first == 0:
-                c[j] -= problem.decay * (span.t1 - span.t0)
+                shrink_dead(problem, state, span, j)
             continue
         keep(state, alone, j)
         used, seen, nearest = run.log_used, run.n_events, run.nearest
@@ -441,6 +453,8 @@ def horizon(problem, state, run, work, alone, v):
             work.base[k] = 0.0
     span.force, span.until = np.exp(span.G), span.t1
     for j in range(m):
+        if state.dead[j] != 0 and problem.decay > 0.0 and span.t1 == np.inf and c[j] > GONE:
+            span.until = min(span.until, span.t0 + (c[j] - GONE + 1.0) / problem.decay)  # it shrinks until it is gone
         if c[j] >= span.c_passive or state.dead[j] != 0 or problem.first == 1:
             continue
         keep(state, alone, j)

@@ -272,6 +272,17 @@ def between(state, P, x, out):
 
 
 @inner
+def dip(problem, state, run, scratch, j):
+    """How far b of neuron j may leave its side inside a step and come back: no bit depends on it. Only with a loss that
+    has a kink: where a step passes one, by less than matters, polynomials swing that far."""
+    m = state.sign.size
+    b, _ = weights(scratch.y1, m)
+    if scratch.margin.size == 0 or b[j] * state.sign[j] < 0.0:
+        return 0.0
+    return run.rtol * max(abs(b[j]), norm_q(scratch.y1, j, problem.e.shape[1]))
+
+
+@inner
 def first_crossing(problem, state, run, scratch):
     """The earliest crossing among the suspects, as step.x (2 without one), step.neuron and step.surface."""
     m = state.sign.size
@@ -284,7 +295,7 @@ def first_crossing(problem, state, run, scratch):
                 b, _ = weights(scratch.P[i], m)
                 scratch.poly[i] = b[j]
             bernstein.of_dense(b0[j], scratch.poly, state.sign[j], stack[0])
-            x = bernstein.first_below(stack, 0.0)
+            x = bernstein.first_below(stack, dip(problem, state, run, scratch, j))
         else:
             x, near = meeting(problem, state, scratch, j, k)
             if near < run.nearest:
