@@ -175,9 +175,9 @@ export const csv = (text, name) => backend.csv(number, text, name);
 // What was refused, until something else is accepted.
 export function refuse(text) {
   note(text);
-  document.getElementById("note").dataset.refused = "";
+  document.getElementById("note").dataset.refused = number;
 }
-on("accepted", () => { const box = document.getElementById("note"); if (box && "refused" in box.dataset) box.hidden = true; });
+on("accepted", () => { const box = document.getElementById("note"); if (Number(box.dataset.refused) < number) box.hidden = true; });
 
 let hiding = 0;
 export function note(text, action = null) {
