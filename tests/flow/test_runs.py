@@ -211,3 +211,14 @@ def test_an_exponential_loss_of_e_37809_is_an_outcome_without_a_warning():
     assert sol.log_loss[0] == pytest.approx(37_809.0) and sol.loss[0] == sol.loss_at(0.0) == np.inf
     with pytest.raises(ValueError, match="needs a run of finite numbers, got one that overflowed"):
         rf.confirm(sol)
+
+
+@pytest.mark.parametrize("activation", ["relu", "linear"])
+@pytest.mark.parametrize("regime", [None, "windows"])
+def test_inputs_that_are_all_zero_move_nothing(activation, regime, monkeypatch):
+    monkeypatch.setattr("reluflow.drive.exact.REGIME", regime)
+    start = rf.Params([[1.0, 2.0]], [0.5])
+    for y in ([1.0], [[1.0, 0.0]]):
+        init = start if y == [1.0] else rf.init.balanced(1, 2, outputs=2, log_scale=-1.0)
+        sol = rf.solve(rf.Problem(rf.Data([[0.0, 0.0]], y), init, activation=activation), t1=1.0)
+        assert np.array_equal(sol.at(1.0).w, sol.at(0.0).w) and sol.outputs_at(1.0).max() == 0.0

@@ -12,6 +12,7 @@ from reluflow.drive.threads import PAUSE, PAYS, Team, threads_wanted
 from reluflow.drive.wake import note_free_to_leave
 from reluflow.engine import coupled, implicit, layout, rare, stiff, ways, windows
 from reluflow.engine.coupled import GO_ON
+from reluflow.engine.field import DORMANT
 from reluflow.engine.pack import Units, pack, units_of
 from reluflow.engine.tracer import Window
 from reluflow.losses import LOSSES
@@ -32,6 +33,12 @@ LARGE = 1_000  # the same: above, a run begins with stretches
 WIDE = 40  # dimensions from which a stretch costs no more than a step of all
 USUAL_SWEEPS = 3  # of a stretch; on average 2.3
 EXPLICIT = 200  # steps of a draft before the first implicit one
+# Stiff linear networks, see `Machine._watch`.
+WATCHED = 128  # stretches, or steps of all neurons, after which the regime is chosen again
+SLOW = 1.0 / 32.0  # angle by which a stretch turns neurons at most, on average, where only stability bounds its length
+FINE = 1e-9  # tolerance of steps of all neurons, at most
+TURN = 0.5  # by which such a step turns a neuron, or makes it grow, at most
+RESOLVED = 1e-3  # components of a neuron, relative to it, that such steps keep
 REGIME: str | None = None  # "coupled" or "windows" for every run: for tests and benchmarks
 
 
@@ -91,7 +98,7 @@ class Machine(Bursts):
         none = np.empty(0)
         self.instants = layout.Instants(none, none, none, np.empty(0, np.int64), *self.checkpoints[1:])
         self._window: Window | None = None
-        self.cost = estimate.tracing(self.big, self.r)
+        self.cost = max(1, estimate.tracing(self.big, self.r))
         self.in_shares = self.m * self.cost >= PAYS  # traced by a `Team`, of one thread or more
         self.threads, self.draft = 1, False
         regime = REGIME if regime is None else regime
@@ -105,7 +112,12 @@ class Machine(Bursts):
                 self.run.free = not linear and (self.r < WIDE or self.run.implicit == 1)
             elif regime is None:
                 self.run.free = pairs >= SMALL
-            self.run.regime = layout.WINDOWS if regime == "windows" else layout.COUPLED
+            # With inputs that are all zero there is nothing to trace.
+            self.run.regime = layout.WINDOWS if regime == "windows" and pairs > 0 else layout.COUPLED
+        # A linear run in stretches takes implicit steps where it is stiff, see `_watch`.
+        linear = self.packed.slope == 1.0 and self.run.regime == layout.WINDOWS
+        self.watched = linear and self.run.implicit == 1
+        self.since = (0, 0.0, 0)  # steps, clock and implicit steps when the regime was last chosen
 
     @cached_property
     def team(self) -> Team:
@@ -147,7 +159,59 @@ class Machine(Bursts):
         return self._recorded(status, tape)
 
     def advance(self, budget: int, tape: Tape) -> Outcome | None:
-        return self._recorded(self.burst(budget), tape)
+        if not self.watched:
+            return self._recorded(self.burst(budget), tape)
+        count = WATCHED - int(self.run.n_steps) + self.since[0] if self.run.regime == layout.WINDOWS else 1
+        outcome = self._recorded(self.burst(min(budget, count)), tape)
+        if outcome is None and self.run.regime == layout.COUPLED:
+            outcome = self._recorded(self.burst(0), tape)  # the velocity at the end of the step
+        if outcome is None:
+            self._watch(tape)
+        return outcome
+
+    def _watch(self, tape: Tape) -> None:
+        """Goes over from stretches to steps of all neurons where a linear run is stiff, as these may be implicit, and
+        back where it is not.
+
+        A stretch is bounded by 2 over the fastest rate of the residuals, also long after these have settled. Neurons
+        turn and grow at the rate |D| at most: where that comes to hardly anything in WATCHED stretches, only stability
+        bounds them. Expects work.pull and run.G at the present state.
+        """
+        run = self.run
+        steps, clock, stiff = self.since
+        count = int(run.n_steps) - steps
+        full = count >= WATCHED
+        slow = full and self._speed() * (run.clock - clock) <= SLOW * count
+        if run.regime == layout.WINDOWS:
+            switch = run.implicit == 1 and slow and self._resolved()
+        else:
+            switch = (full and not slow and 2 * (run.n_stiff - stiff) < count) or not self._resolved()
+        if full or switch:
+            self._count_anew()
+        if switch:
+            run.regime = layout.COUPLED if run.regime == layout.WINDOWS else layout.WINDOWS
+            self._add_now(tape)
+
+    def _count_anew(self) -> None:
+        self.since = (int(self.run.n_steps), float(self.run.clock), int(self.run.n_stiff))
+
+    def _resolved(self) -> bool:
+        """Whether steps of all neurons keep what decides how neurons go on: their components b + p, p = <q, D>/|D|,
+        which grow under the present drive, and b, by which they turn under any other. Near a saddle, however stiff it
+        is, these may be far below any tolerance, and only stretches keep them."""
+        live = self.state.dead == 0
+        if np.any(self.state.dead == DORMANT):
+            return False
+        q, b, _, _ = layout.parts(self.state.y, self.m)
+        pull = self.work.pull
+        size = np.linalg.norm(pull, axis=1)
+        p = np.sum(q * pull, axis=1) / np.where(size > 0.0, size, 1.0)
+        return bool(np.all(np.minimum(np.abs(b), np.abs(b + p))[live] >= RESOLVED))
+
+    def _speed(self) -> float:
+        """The largest |D|, in the clock of the run. Expects work.pull and run.G at the present state."""
+        pace = np.exp(self.run.G + (self.run.clock if self.tailed else 0.0))
+        return float(pace * np.max(np.linalg.norm(self.work.pull, axis=1), initial=0.0))
 
     def finish(self, tape: Tape, outcome: Outcome) -> None:
         self._close(tape)
@@ -173,6 +237,8 @@ class Machine(Bursts):
             return None
         inside = t0 + (t1 - t0) * INSIDE
         inside[-1] = t1
+        if self.watched:
+            self.run.regime = layout.WINDOWS  # small neurons decide what follows
         before = self.small()
         for some in np.split(inside, range(self.most, len(inside), self.most)):
             rows, states = self.jump_through(some)
@@ -185,6 +251,7 @@ class Machine(Bursts):
             # Neurons that drift were left where they are: without some steps the next jump would be the same.
             self.run.wait = 8
         self.neglected += float(self.top * (np.sum(np.maximum(before, self.small())) + drift))
+        self._count_anew()
         return None
 
     # Any moment -----------------------------------------------------------------------------------------------------
@@ -302,6 +369,9 @@ class Machine(Bursts):
             self._rare(self.mode)
             self.mode = None
         while True:
+            if self.watched:
+                rtol = self.made_of[1]
+                self.run.rtol = rtol if self.run.regime == layout.WINDOWS else min(rtol, FINE)
             if self.run.regime == layout.WINDOWS:
                 status = self._windows(budget)
                 if status in (layout.RUNNING, layout.FLUSH):
@@ -312,9 +382,12 @@ class Machine(Bursts):
                     return status
                 budget = 1
             compile.ready("burst")
-            status = coupled.burst(
-                self.packed, self.state, self.run, self.scratch, budget, self.saved, self.checkpoints
-            )
+            capped = self.watched and self.run.regime == layout.COUPLED and budget > 0
+            status = self._steps(0 if capped else budget)
+            if capped and status == layout.RUNNING:
+                budget = 1
+                self.run.step = min(self.run.step, TURN / max(1e-300, self._speed()))
+                status = self._steps(budget)
             if status in (layout.RUNNING, layout.FLUSH):
                 # The next burst evaluates the field where this one stopped once more: that is not counted.
                 self.run.n_fields -= 1
@@ -329,6 +402,9 @@ class Machine(Bursts):
             if status != layout.ORIGIN:
                 return status
             self._rare(rare.AT_ORIGIN)
+
+    def _steps(self, budget: int) -> int:
+        return coupled.burst(self.packed, self.state, self.run, self.scratch, budget, self.saved, self.checkpoints)
 
     def _attempt(self) -> int:
         compile.ready("stiff")

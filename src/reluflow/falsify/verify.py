@@ -4,9 +4,9 @@ A run is solved again at rtol/100 in the other regime and at rtol/10000; ten nei
 are solved and judged; the independent reference follows it; its distance from a bifurcation is read; a limit is judged
 at three scales, a check that samples with other seeds; and the violation must exceed its slack ten times.
 
-The windows regime has no implicit steps, and reaches its step limit where a run is stiff. Then it says nothing about
-the rest of the run: the run at rtol/100 is made in the same regime, and the reference, which is left out elsewhere
-where it would take too long, must be there and have the same outputs and the same events.
+Windows have no implicit steps (but in linear networks), and reach their step limit where a run is stiff. Then they
+say nothing about the rest of the run: the run at rtol/100 is made in the same regime, and the reference, which is left
+out elsewhere where it would take too long, must be there and have the same outputs and the same events.
 """
 
 import math
