@@ -120,6 +120,18 @@ def of_points(now: Any) -> Place:
     return Place(now.done / now.total, f"{now.done:,} of {now.total:,} points{bad}")
 
 
+def of_checks(now: Any) -> Place:
+    """Which check of a paper is being judged."""
+    return Place(now.done / now.total, f"{now.name} ({now.done + 1} of {now.total})")
+
+
+def of_proof(now: Any) -> Place:
+    """How far a proof is: the time reached, the events proved, and the digits where they were doubled."""
+    to = "" if now.end is None else f" of {now.end:g}"
+    more = f", {now.digits} digits" if now.attempt else ""
+    return Place(None, f"t = {now.t:.4g}{to}, {now.events:,} event{'s' * (now.events != 1)} proved{more}")
+
+
 # Where it is drawn ----------------------------------------------------------------------------------------------------
 
 

@@ -802,8 +802,11 @@ def main(paths: list[str]) -> int:
             for line in check(json.loads(Path(path).read_text(encoding="utf-8"))):
                 print(f"  {line}")
             print(f"{path}: proved")
-        except (Wrong, json.JSONDecodeError) as error:
+        except Wrong as error:
             print(f"{path}: refused. {error}")
+            return 1
+        except ValueError:  # no JSON, or no text
+            print(f"{path}: not a certificate, which is a JSON file that `certificate.save(path)` writes.")
             return 1
     return 0
 

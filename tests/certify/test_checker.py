@@ -201,6 +201,16 @@ def test_a_shipped_theorem_stands_on_its_page(path):
     assert f"<!-- {path.stem} -->\n```text\n{found}\n```\n" in page
 
 
+def test_the_parts_of_a_theorem_are_lettered_without_a_gap():
+    from reluflow.certify.words import theorem
+
+    five = rf.Certificate.load(next(p for p in SHIPPED if p.stem == "five_points"))
+    letters = lambda content: [line[1] for line in theorem(content, []).split("\n") if line[:1] == "("]
+    assert letters(five.content) == list("abcdef")
+    limit = {k: v for k, v in five.content["limit"].items() if k != "rate"}
+    assert letters({**five.content, "limit": limit}) == list("abcde")
+
+
 def test_five_theorems_are_shipped():
     names = ["every_small_scale", "five_points", "not_minimum_norm", "positive_loss", "two_points_e30"]
     assert [p.stem for p in SHIPPED] == names

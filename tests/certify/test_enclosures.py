@@ -171,3 +171,13 @@ def test_arguments_that_make_no_sense_are_refused_by_a_sentence():
         rf.certify(problem, -1)
     with pytest.raises(ValueError, match="at least 15"):
         rf.certify(problem, 1, digits=5)
+    with pytest.raises(TypeError, match=r"`problem` must be an rf\.Problem, got 3"):
+        rf.certify(3)
+
+
+def test_a_proof_tells_the_time_reached_and_the_events_proved():
+    told = []
+    found = rf.certify(named("A47"), 3, progress=told.append)
+    assert [now.end for now in told] == [3.0] * len(told) and told[0].t == 0.0
+    assert sorted(now.t for now in told) == [now.t for now in told] and told[-1].events <= len(found.events)
+    assert rf.certify(named("A47"), 3).content == found.content

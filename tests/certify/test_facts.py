@@ -41,6 +41,18 @@ def test_limits_of_the_handbook_are_proved(name, loss, norm2, events):
     assert lo < norm2 < hi and hi - lo < 1e-5
 
 
+def test_a_limit_is_not_missed_where_floats_say_first_whether_it_is_near(monkeypatch):
+    from reluflow.certify import limit
+
+    asked, far = [], limit.far
+    monkeypatch.setattr(limit, "MANY", 1)
+    monkeypatch.setattr(limit, "far", lambda *at: asked.append(far(*at)) or asked[-1])
+    many = rf.certify(named("A23"))
+    assert any(asked) and not asked[-1]
+    monkeypatch.setattr(limit, "far", lambda *at: False)
+    assert rf.certify(named("A23")).content == many.content
+
+
 def test_two_points_at_a_scale_end_where_the_handbook_says():
     found = rf.certify(two_points(-7.0))
     assert [(e.neuron, e.datum, e.kind) for e in found.events] == [(3, 0, "off"), (2, 0, "off")]

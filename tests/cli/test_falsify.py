@@ -13,6 +13,12 @@ import reluflow as rf
 def labels_agree(data: rf.Data):
     """The labels differ by at most 1."""
     return 1.0 - float(max(data.y) - min(data.y))
+
+
+def sometimes(data: rf.Data):
+    if data.y[0] > 0:
+        raise ArithmeticError("no such label")
+    return 1.0
 '''
 
 
@@ -32,7 +38,13 @@ def test_a_function_of_a_file_is_refuted_and_written_as_toml_python_and_table(co
     )
     assert done.exit_code == 0 and "refuted" in done.stdout, done.output
     found = {p.name for p in (tmp_path / "out").iterdir()}
-    assert found == {"counterexample.toml", "counterexample.py", "report.md", "picture.png"}
+    assert found == {
+        "counterexample.toml",
+        "counterexample.py",
+        "report.md",
+        "picture.png",
+        "before_shrinking.toml",
+    }
     import reluflow as rf
 
     assert rf.Experiment.from_toml.__self__ is rf.Experiment
@@ -58,6 +70,39 @@ def test_a_check_is_refuted_and_its_file_is_an_experiment_that_shows_it(tmp_path
         app, ["check", "kou2023.lemma_f2", str(tmp_path / "f2.toml"), "--form", "printed", "--json"]
     )
     assert any(c["verdict"] == "violated" and "lower bound" in c["text"] for c in json.loads(again.stdout)["claims"])
+
+
+def test_a_number_of_data_that_was_asked_for_is_kept_and_a_check_s_own_space_may_shrink_below(conjecture):
+    done = reluflow(f"{conjecture}:labels_agree", "--space", "line", "--set", "space.n=3", "--runs", 60, "--json")
+    found = json.loads(done.stdout)
+    assert found["verdict"] == "refuted" and len(found["spec"]["x"]) == 3  # two points violate it as well
+    assert len(found["first"]["x"]) == 3
+    done = reluflow(f"{conjecture}:labels_agree", "--space", "line", "--set", "space.n=[2, 3]", "--runs", 60, "--json")
+    assert len(json.loads(done.stdout)["spec"]["x"]) == 2
+
+
+def test_a_run_that_failed_is_said_with_its_reason(conjecture):
+    done = reluflow(f"{conjecture}:sometimes", "--space", "line", "--runs", 20)
+    assert "failed with ArithmeticError: no such label" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        ((), "add `--space KIND`, for instance `--space line --set space.n=3 --set space.width=6`"),
+        (("--set", "space.n=3"), "add `--space KIND`"),
+        (("--set", "space.n=-1"), "`n` must be a whole number >= 1, got -1"),
+        (("--set", "space.foo=2"), "takes no argument `foo`"),
+    ],
+)
+def test_a_function_without_a_space_is_told_the_options_of_the_command(conjecture, arguments, text):
+    done = reluflow(f"{conjecture}:labels_agree", *arguments)
+    assert done.exit_code != 0 and text in str(done.exception)
+
+
+def test_a_file_without_a_function_is_told_those_it_has(conjecture):
+    done = reluflow(conjecture)
+    assert "mine.py:FUNCTION`; it has labels_agree, sometimes." in str(done.exception)
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,13 @@ def test_shrinking_keeps_the_claim_the_space_and_half_the_excess():
     assert small.log_scale == -5.0 and 0 < runs <= 600
 
 
+def test_shrinking_leaves_as_many_data_as_were_asked_for():
+    space = rf.space.line(n=4, width=4)
+    spec = drawn(space)
+    chain, _ = shrink(spec, Judged(VIOLATED, 1.0, "c"), space, lambda s: Judged(VIOLATED, 1.0, "c"), fewest=4)
+    assert [len(s.x) for s, _ in chain] == [4] * len(chain) and len(chain[-1][0].w) == 1
+
+
 def test_nothing_is_shrunk_to_what_holds():
     space = rf.space.line(n=3, width=2)
     spec = drawn(space)

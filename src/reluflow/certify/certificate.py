@@ -112,10 +112,14 @@ class Certificate:
         path = Path(path)
         if not path.exists():
             raise FileNotFoundError(f"File not found: {path}.")
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content.get("kind") != KIND or content.get("format") != FORMAT:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:  # no JSON, or no text
+            content = None
+        if not isinstance(content, dict) or content.get("kind") != KIND or content.get("format") != FORMAT:
             raise ValueError(
-                f"`{path}` is not a certificate of format {FORMAT}: write one with `certificate.save(path)`."
+                f"`{path}` is not a certificate of format {FORMAT}: write one with `certificate.save(path)` or "
+                "`reluflow certify FILE.toml --out CERT`."
             )
         return cls(content)
 

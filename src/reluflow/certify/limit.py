@@ -25,6 +25,8 @@ from reluflow.certify._flint import arb, arb_mat, fmpq
 from reluflow.certify.enclosure import Net, State, inner, length, up
 from reluflow.certify.exact import dot, rational, words
 
+MANY = 150  # pairs of neuron and datum from which `far` is asked before `_kernel`
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -125,7 +127,33 @@ def off_range(Q, y):
 
 def close(net: Net, state: State) -> Limit | None:
     """The limit, when one of the theorems applies at this state."""
-    return _orthogonal(net, state) or (None if net.exact.below or net.exact.loss != "square" else _kernel(net, state))
+    found = _orthogonal(net, state)
+    if found is not None or net.exact.below or net.exact.loss != "square":
+        return found
+    return None if net.exact.m * net.exact.n >= MANY and far(net, state) else _kernel(net, state)
+
+
+def far(net: Net, state: State) -> bool:
+    """Whether, in floating point, neurons can still turn four times too far for `_kernel`.
+
+    It is a matter of time alone: on 30 data the basis of the range in fractions takes seconds at every step.
+    """
+    x = np.array([[float(arb(v)) for v in row] for row in net.exact.x])
+    g = np.array([float(v.mid()) for v in net.drive(state.phi(net))]) / float(arb(net.exact.weight))
+    K, columns, sizes = np.zeros((len(x), len(x))), [np.zeros((len(x), 1))], [0.0]
+    for w, a, c in zip(state.w, state.a, state.cells, strict=True):
+        if c.on:
+            rows = np.array([[float(arb(v)) for v in c.xi[i]] if i in c.on else [0.0] * len(w) for i in range(len(x))])
+            u = rows @ np.array([float((v / abs(a)).mid()) for v in w])
+            K += float((net.mu * a**2).mid()) * (rows @ rows.T + np.outer(u, u))
+            columns.append(rows)
+            sizes.append(float(np.linalg.norm(rows)))
+    U, s, _ = np.linalg.svd(np.hstack(columns), full_matrices=False)
+    U = U[:, s > 1e-10 * max(s[0], 1e-300)]
+    if not U.shape[1]:
+        return False
+    kappa = float(np.linalg.eigvalsh(U.T @ K @ U)[0])
+    return not max(sizes) * float(np.linalg.norm(U.T @ g)) < 1.0 * kappa
 
 
 # Kernel ---------------------------------------------------------------------------------------------------------------

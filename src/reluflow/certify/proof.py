@@ -1,5 +1,7 @@
 """The content of a certificate: a run to its end, with more digits where they are needed."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from reluflow.certify._flint import arb, ctx, fmpq
@@ -17,7 +19,21 @@ SHARP = 1e-7  # relative width of |theta|^2 at the limit that is waited for,
 PATIENCE = 2.0  # but not longer than this multiple of the time of the first proof of convergence
 
 
-def proved(problem, t1: str | None, digits: int, every_scale_below: bool, latest: float) -> dict:
+@dataclass(frozen=True)
+class Proving:
+    """What `progress` is told after every step: the time `t` reached on the way to `end` (None: until the limit is
+    proved), the `events` proved until then, and the `digits`, doubled `attempt` times."""
+
+    t: float
+    end: float | None
+    events: int
+    digits: int
+    attempt: int
+
+
+def proved(
+    problem, t1: str | None, digits: int, every_scale_below: bool, latest: float, tell: Callable | None = None
+) -> dict:
     """What is proved up to t1, or for ever; begins with `digits` and doubles them."""
     exact = Exact.of(problem, every_scale_below)
     end = None if t1 is None else rational(t1)
@@ -25,9 +41,15 @@ def proved(problem, t1: str | None, digits: int, every_scale_below: bool, latest
         raise Refused("Limits are proved for the square loss alone: give `t1`.", final=True)
     refusals = []
     for attempt in range(DOUBLINGS + 1):
+
+        def say(run: Run, attempt=attempt) -> None:
+            if tell is not None:
+                to = None if end is None else float(arb(end))
+                tell(Proving(float(arb(run.state.t)), to, len(run.events), digits << attempt, attempt))
+
         try:
             with ctx.workdps(digits << attempt):
-                content = _forever(exact, problem, latest) if end is None else _until(exact, end)
+                content = _forever(exact, problem, latest, say) if end is None else _until(exact, end, say)
                 return {**_head(exact, digits << attempt), **content}
         except Refused as refusal:
             refusals.append(refusal)
@@ -51,9 +73,10 @@ def _windows(run: Run) -> list[dict[str, Any]]:
     return out
 
 
-def _until(exact: Exact, end: fmpq) -> dict:
+def _until(exact: Exact, end: fmpq, say: Callable) -> dict:
     run = Run.begin(exact)
     while run.state.t < end:
+        say(run)
         run.advance(end)
     return {"windows": _windows(run), "end": {"t": words(end), **_values(run)}}
 
@@ -73,10 +96,11 @@ def _values(run: Run) -> dict:
     return {"outputs": [interval(v) for v in f], "loss": interval(loss), "norm2": interval(net.mu * size**2)}
 
 
-def _forever(exact: Exact, problem, latest: float) -> dict:
+def _forever(exact: Exact, problem, latest: float, say: Callable) -> dict:
     run, limit = Run.begin(exact), None
     last, first = rational(latest), None
     while limit is None or not _sharp(limit, first, run):
+        say(run)
         if run.state.t >= last:
             if limit is not None:
                 break

@@ -1,9 +1,13 @@
 """`rf.certify`: from a problem to a theorem about its gradient flow."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
+from reluflow._checks import shown as printed
+from reluflow._progress import of_proof, shown
 from reluflow.certify.certificate import Certificate
+from reluflow.problem import Problem
 
 
 def certify(
@@ -14,6 +18,7 @@ def certify(
     digits: int = 40,
     every_scale_below: bool = False,
     latest: float = 2000.0,
+    progress: Callable | bool | None = None,
 ) -> Certificate:
     """A theorem about the gradient flow of `problem`, proved in ball arithmetic.
 
@@ -23,7 +28,15 @@ def certify(
     as the decimals that print them and taken exactly; `digits` is the precision to begin with, doubled up to three
     times. Covers balanced ReLU neurons, small problems (say 10 neurons, 6 data), square loss, and logistic loss up to
     a time. Raises `Refused`, with place and reason, where no proof was found.
+
+    An event takes about 0.1 s at 10 neurons and 6 data, 0.5 s at 40 and 30, 2 s at 80 and 60, where a run has
+    thousands. `progress=True` shows the time reached and the events proved, a function is told them; left out, they
+    are shown after two seconds at a prompt or in a notebook.
     """
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            f"`problem` must be an rf.Problem, got {printed(problem)}: for instance `rf.Problem(data, init)`."
+        )
     if t1 is not None and log_t1 is not None:
         raise ValueError("`certify` takes `t1` or `log_t1`, not both: leave one out.")
     if log_t1 is not None:
@@ -35,4 +48,5 @@ def certify(
         raise ValueError(f"`digits` must be at least 15, got {digits}: try 40.")
     from reluflow.certify.proof import proved
 
-    return Certificate(proved(problem, t1, digits, every_scale_below, latest))
+    with shown(progress, of_proof) as tell:
+        return Certificate(proved(problem, t1, digits, every_scale_below, latest, tell))

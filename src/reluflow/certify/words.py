@@ -30,7 +30,7 @@ def theorem(content: dict, events: list) -> str:
         lines.append(f"(b) Its activation pattern never changes up to t = {until}{forever}.")
     lines += _limit(content["limit"], p) if "limit" in content else _finite(content["end"])
     if "rival" in content:
-        lines += _rival(content["rival"])
+        lines += _rival(content["rival"], "f" if "rate" in content["limit"] else "e")
     return "\n".join(_wrapped(line) for line in lines)
 
 
@@ -98,10 +98,10 @@ def _finite(end) -> list[str]:
     ]
 
 
-def _rival(rival) -> list[str]:
+def _rival(rival, letter: str) -> list[str]:
     rows = [f"    {s:+d} max(<{vector(v)}, x>, 0)" for v, s in zip(rival["v"], rival["s"])]
     return [
-        "(f) The limit is not of minimum norm. This network, balanced, fits all data exactly, and its |theta|^2 is "
-        f"less by a number in {spoken(rival['gap'])}:",
+        f"({letter}) The limit is not of minimum norm. This network, balanced, fits all data exactly, and its "
+        f"|theta|^2 is less by a number in {spoken(rival['gap'])}:",
         *rows,
     ]

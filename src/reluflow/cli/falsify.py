@@ -59,7 +59,8 @@ def register(app: typer.Typer) -> None:
         "falsify",
         help="Search for a small run that meets the hypotheses of a claim and violates it.\n\n"
         "A violation is tested again at a smaller tolerance in the other regime, on nearby problems and by an "
-        "independent solver, then reduced to fewer neurons and data. Ctrl-C keeps the best so far; `--store` and "
+        "independent solver, then made small: fewer neurons, shorter numbers, and no fewer data than the smallest n of "
+        "a space that is given. Ctrl-C keeps the best so far; `--store` and "
         "`--resume` continue a search.\n\n"
         "[bold]Example[/bold]\n\n"
         '    reluflow falsify min2024.dwell --form printed --claim "stay" --out dwell.toml\n\n'
@@ -102,6 +103,7 @@ def falsify(
     options = tables["search"] | {k: v for k, v in given.items() if v is not None}
     options |= {"store": store, "resume": resume} if store is not None else {}
     claim = _claim(tables["claim"])
+    _spaced(claim, tables["space"])
     with _progress(tables["claim"], quiet=json_) as tell:
         found = run(claim, tables["space"] or None, form=tables["form"], only=tables["only"], progress=tell, **options)
     if json_:
@@ -132,10 +134,31 @@ def _tables(what: str, form, only, space, texts: list[str]) -> dict:
         table, dot, name = key.partition(".")
         if table not in ("space", "search") or not dot:
             raise ValueError(f"`{key}` is not a key of a search: write `space.{key}` or `search.{key}`.")
-        if table == "space" and not tables["space"]:
+        if table == "space" and not tables["space"] and ":" not in tables["claim"]:
             tables["space"] = _own(tables)
         tables[table][name] = value
     return tables
+
+
+def _spaced(claim, table: dict) -> None:
+    """A function needs a kind of space; a key or value of `--set` that no kind takes is said first."""
+    if isinstance(claim, str) or "kind" in table:
+        return
+    from reluflow.falsify.defaults import made
+    from reluflow.space import __all__ as kinds
+
+    wrong = []
+    for kind in sorted(kinds, key="line".__ne__):
+        try:
+            made({"kind": kind, **table})
+        except (ValueError, TypeError) as error:
+            wrong.append(error)
+    if len(wrong) == len(kinds):
+        raise wrong[0]
+    raise ValueError(
+        f"`{claim.__name__}` has no space of its own: add `--space KIND`, for instance `--space line --set space.n=3 "
+        "--set space.width=6`."
+    )
 
 
 def _own(tables: dict) -> dict:
@@ -182,7 +205,7 @@ def _file(path: Path) -> dict:
 def _claim(text: str):
     """A check's name, or the function that `file.py:function` names."""
     file, colon, name = text.partition(":")
-    if not colon:
+    if not colon and not text.endswith(".py"):
         return text
     path = Path(file)
     if not path.is_file():
@@ -191,10 +214,15 @@ def _claim(text: str):
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found = getattr(module, name, None)
+    found = getattr(module, name, None) if name else None
     if not callable(found):
-        own = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
-        raise ValueError(f"{path} has no function `{name}`: it has {', '.join(own) or 'none'}.")
+        of_file = lambda v: callable(v) and getattr(v, "__module__", None) == module.__name__
+        own = ", ".join(n for n, v in vars(module).items() if of_file(v) and not n.startswith("_")) or "none"
+        if not name:
+            raise ValueError(
+                f"{path} is a file, and a claim is one of its functions: write `{file}:FUNCTION`; it has {own}."
+            )
+        raise ValueError(f"{path} has no function `{name}`: it has {own}.")
     return found
 
 

@@ -115,7 +115,8 @@ def falsify(
     `over` is left out.
 
     The search takes `seconds` of each core's time (or so many `runs`), on `workers` processes or a Dask `scheduler`.
-    A violation counts only after it has been judged again by other means (`Finding.tests`), and is then made small.
+    A violation counts only after it has been judged again by other means (`Finding.tests`), and is then made small:
+    neurons may become fewer than `width`, data no fewer than the smallest `n` of a space that is given.
     With `store` every run is written to a file, from which `resume=True` goes on. Ctrl-C returns what there is.
     """
     number("seconds", seconds, rule="positive", ok=lambda v: 0 < v < np.inf, hint="60 is a good start")
@@ -128,6 +129,7 @@ def falsify(
         at, space, Budget(float(seconds), runs, whole("workers", workers, least=1, hint="1 is this process"))
     )
     about = {"claim": at.name, "form": at.form, "only": only, "space": repr(space), "seed": seed, "search": search}
+    work.fewest = 1 if over is None else min(getattr(space, "n", (1,)))
     work.journal = Journal(store, about, resume)
     work.progress, work.seed, work.strategy = progress, whole("seed", seed, least=0, hint="any seed"), search
     pool = Many(at, space, workers, scheduler) if workers > 1 or scheduler else Here(at)
@@ -150,6 +152,7 @@ class _Search:
         self.doubtful: list[tuple[Any, Judged, list[Test]]] = []
         self.early: set[str] = set()
         self.note = ""
+        self.fewest = 1  # data that shrinking leaves
         self.spent_before = time.process_time()
 
     def run(self, pool) -> Finding:
@@ -285,7 +288,7 @@ class _Search:
     def _refuted(self, spec, found: Judged) -> Finding:
         history = self._history()
         sound = lambda spec, found: steady(Case(self.at, spec, found))
-        chain, taken = shrink(spec, found, self.space, self.at.evaluate, sound)
+        chain, taken = shrink(spec, found, self.space, self.at.evaluate, sound, fewest=self.fewest)
         # The smallest that is upheld: where the last is not, ones before it, in steps that double.
         back = 1
         while True:

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from reluflow._checks import plainly
 from reluflow.claim import Claim, Report
 from reluflow.falsify.judgement import Judged, chosen, excess, name
 from reluflow.falsify.picture import picture
@@ -105,12 +106,15 @@ class Finding:
         return picture(self)
 
     def save(self, folder: str | Path) -> Path:
-        """Writes `counterexample.toml`, `counterexample.py`, `report.md` and `picture.png` into a folder."""
+        """Writes `counterexample.toml`, `counterexample.py`, `report.md` and `picture.png` into a folder, and
+        `before_shrinking.toml` where it was made small."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "counterexample.toml").write_text(self.toml(), encoding="utf-8")
         (folder / "counterexample.py").write_text(self.python(), encoding="utf-8")
         (folder / "report.md").write_text(self.table(), encoding="utf-8")
+        if self.first is not self.spec:
+            (folder / "before_shrinking.toml").write_text(self.first.toml(self.target.needs), encoding="utf-8")
         if self.spec is not None:
             self.plot().savefig(folder / "picture.png", dpi=200)
         return folder
@@ -138,7 +142,7 @@ class Finding:
             return [f"{name}: vacuous {took}{tail}. {self.reason}"]
         claim = self.claim
         said = f": {_sides(claim)}" if claim is not None else ""
-        runs = f"runs: {h.line()}"
+        runs = f"runs: {h.line()}{_failure(h)}"
         if self.verdict == "not refuted":
             tight = self.tightness
             ratio = f", tightness {tight:.4g}" if tight == tight else ""
@@ -147,7 +151,8 @@ class Finding:
         shrunk = ""
         if self.spec is not self.first:
             shrunk = (
-                f"shrunk from {self.first.characters} to {self.spec.characters} characters in {self.shrinking} runs; "
+                f"numbers of data, start and scale shrunk from {self.first.characters} to {self.spec.characters} "
+                f"characters in {self.shrinking} runs; "
             )
         lines = [f"{name}: {self.verdict} {took}{tail}{said}", f"{shrunk}{tests}", runs]
         return lines if self.verdict == "refuted" else [*lines, f"doubtful because {self.reason}"]
@@ -170,6 +175,7 @@ class Finding:
             "worst": None if claim is None else claim.to_dict(),
             "tests": [{"name": t.name, "upheld": t.upheld, "said": t.said} for t in self.tests],
             "spec": None if self.spec is None else self.spec.numbers,
+            "first": None if self.first is None else self.first.numbers,
             "characters": None if self.spec is None else [self.first.characters, self.spec.characters],
             "toml": self.toml(),
             "python": self.python(),
@@ -185,6 +191,15 @@ def _sides(claim: Claim) -> str:
     power = "e^" if claim.log else ""
     where = f" (at {claim.at})" if claim.at is not None else ""
     return f"{claim.text}: {power}{claim.measured:.6g} {claim.relation} {power}{claim.bound:.6g}{where}"
+
+
+def _failure(history: History) -> str:
+    """Why runs failed: the most frequent reason."""
+    if not history.errors:
+        return ""
+    text, times = next(iter(history.errors.items()))
+    most = "" if len(history.errors) == 1 else f" {times:,} times"
+    return f" (failed{most} with {plainly(text, 200)})"
 
 
 def _cell(text: str) -> str:

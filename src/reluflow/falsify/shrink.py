@@ -1,8 +1,8 @@
 """Smaller counterexamples: fewer neurons, data and columns, round scales, short decimals.
 
 Greedy, to a fixed point. A step is taken if the numbers cost fewer characters, the problem is still a member of the
-space, and the same claim is violated by at least half the excess it had: without these it slips to zero weights, a
-scale of 1, or a violation of another kind.
+space (with no fewer data than were asked for), and the same claim is violated by at least half the excess it had:
+without these it slips to zero weights, a scale of 1, or a violation of another kind.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,16 +19,22 @@ SCALES = (-1.0, -2.0, -5.0, -10.0, -20.0, -50.0, -100.0, -200.0, -500.0, -1000.0
 
 
 def shrink(
-    spec, first: Judged, space, evaluate: Callable, sound: Callable = lambda spec, found: True, most: int = MOST
+    spec,
+    first: Judged,
+    space,
+    evaluate: Callable,
+    sound: Callable = lambda spec, found: True,
+    most: int = MOST,
+    fewest: int = 1,
 ) -> tuple[list, int]:
     """([(specification, judgement), ...] from the first to the smallest, runs it took); `sound` has the last word on a
-    step."""
+    step, and no step leaves fewer than `fewest` data."""
     chain, runs = [(spec, first)], 0
     changed = True
     while changed and runs < most:
         changed = False
         for candidate in candidates(chain[-1][0]):
-            if not _less(candidate, chain[-1][0]) or not _member(space, candidate):
+            if not _less(candidate, chain[-1][0]) or not _member(space, candidate, fewest):
                 continue
             found = evaluate(candidate)
             runs += 1
@@ -48,7 +54,9 @@ def _less(spec, than) -> bool:
     return size(spec) < size(than)
 
 
-def _member(space, spec) -> bool:
+def _member(space, spec, fewest: int) -> bool:
+    if isinstance(spec, Spec) and len(spec.x) < fewest:
+        return False
     with np.errstate(all="ignore"):
         return space.holds(spec)
 
