@@ -1,7 +1,9 @@
 """Verdicts: what each word may be said of."""
 
 import math
+import re
 
+import numpy as np
 import pytest
 
 import reluflow as rf
@@ -56,3 +58,43 @@ def test_a_report_goes_to_json_with_infinities():
 def test_an_unknown_check_is_named():
     with pytest.raises(ValueError, match="is not a check"):
         rf.check("nobody.lemma0", None)
+
+
+def test_sides_that_were_not_computed_are_said_in_words():
+    assert rf.Claim("c", -20.0, "<=", math.nan, log=True).statement() == "c: e^-20, the bound is not computed"
+    assert rf.Claim("c", math.nan, "<=", math.nan).statement() == "c: not computed"
+    assert rf.Claim("c", math.nan, "<=", 2.0).statement() == "c: not computed (needs <= 2)"
+
+
+def test_a_question_is_answered_by_yes_or_no():
+    claims = [rf.Claim("both layers are trained (1: yes)", v, "=", 1.0) for v in (0.0, 1.0)]
+    assert [c.statement() for c in claims] == ["both layers are trained: no", "both layers are trained: yes"]
+    assert [c.verdict for c in claims] == ["violated", "holds"]
+
+
+def test_places_are_words_and_numbers():
+    claim = rf.Claim("c", 1.0, "<=", 2.0, at=(52, np.float64(53.665048799762815)))
+    assert claim.statement() == "c: 1 <= 2 (at 52, 53.665)"
+    sol = rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(6, 2, -3.0, seed=0)), t1=2.0)
+    for name in ("boursier2022.lemma1", "boursier2022.lemma6"):
+        assert re.search(r"\(at neuron \d+, .*t = [\d.e-]+\)", str(rf.check(name, sol))), name
+
+
+def test_a_summary_counts_in_the_plural_and_says_what_is_needed():
+    sol = rf.solve(rf.Problem(rf.Data([[1.0, 0.0], [0.0, 1.0]], [1.5, -0.5]), rf.init.balanced(6, 2, -3.0, seed=0)))
+    said = str(rf.check("min2024", sol))
+    assert re.search(r"\b([2-9]|\d\d) hold\b", said + rf.check("boursier2022", sol).line())
+    assert not re.search(r"\b([2-9]|\d\d) holds\b", said)
+    assert "max ||y_i| - 1|: 0.5 (needs = 0)" in said
+
+
+def test_a_result_without_decay_does_not_apply_to_a_run_with_it():
+    problem = rf.Problem(rf.data.two_points(), rf.init.balanced(8, 2, -5.0, seed=0), decay=10.0)
+    with pytest.raises(ValueError, match=r"^boursier2022.theorem1 does not apply: .* got decay = 10; check a run with"):
+        rf.check("boursier2022.theorem1", rf.solve(problem))
+
+
+def test_distances_below_the_accuracy_of_a_run_are_said_to_be_that():
+    sol = rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(60, 2, log_scale=-30.0, seed=0)))
+    (claim,) = [c for c in rf.check("boursier2022.theorem1", sol).claims if c.text.startswith("|theta - theta*| falls")]
+    assert claim.note.endswith("; all below the accuracy of the runs, 1e-06")

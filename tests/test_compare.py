@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from reluflow.compare import Comparison
+from reluflow.phases import Phase, Phases
 
 
 def two_points(log_scale=-14.0):
@@ -48,3 +50,38 @@ def test_unbalanced_neurons_may_flip_in_the_flow_too():
     found = rf.compare(problem, rf.Descent(1e-3), t1=8.0)
     assert len(found.flow_flips) > 0 and set(found.flow_flips) == set(found.flips)
     assert "in the flow" in found.summary()
+
+
+def phases(*rows):
+    """Phases from rows (kind, start, loss), one after the other."""
+    ends = [*(start for _, start, _ in rows[1:]), 1000.0]
+    log = lambda v: np.log(v) if v > 0 else -np.inf
+    made = [
+        Phase(kind, start, end, log(start), log(end), np.log(loss))
+        for (kind, start, loss), end in zip(rows, ends, strict=True)
+    ]
+    return Phases(made)
+
+
+def with_phases(flow, descent):
+    """A comparison of two short runs that are said to have these phases."""
+    found = rf.compare(two_points(), rf.Descent(1e-2), t1=1.0, points=4)
+    object.__setattr__(found, "phases", (flow, descent))
+    assert isinstance(found, Comparison)
+    return found
+
+
+def test_a_phase_is_compared_with_the_one_at_its_own_loss():
+    flow = phases(("alignment", 0.0, 0.5), ("growth", 133.0, 0.02), ("plateau", 429.0, 0.0135))
+    extra = phases(
+        ("alignment", 0.0, 0.5), ("plateau", 133.4, 0.49), ("growth", 136.6, 0.02), ("plateau", 428.5, 0.0135)
+    )
+    found = with_phases(flow, extra)
+    assert [None if s is None else round(s, 6) for _, _, s in found.shifts] == [0.0, 3.6, -0.5]
+    assert [p.start for p in found.extra_phases] == [133.4]
+    assert "growth 3.6 later, plateau 0.5 earlier." in found.summary()
+    assert "Only descent has a plateau from t = 133.4 to 136.6 at loss 0.49." in found.summary()
+    back = with_phases(extra, flow)
+    assert "Only the flow has a plateau from t = 133.4 to 136.6 at loss 0.49." in back.summary()
+    trapped = with_phases(flow, phases(("alignment", 0.0, 0.5), ("growth", 133.0, 0.3), ("plateau", 429.0, 0.3)))
+    assert [q is None for _, q, _ in trapped.shifts] == [False, False, True]

@@ -39,6 +39,23 @@ CASES = {
         lambda: rf.Problem(rf.Data(X, Y), rf.init.balanced(3, 5)),
         r"`init` must have the data's dimension, got 5 for d = 2",
     ),
+    "a column short": (
+        lambda: rf.Problem(rf.Data(X, Y), rf.init.balanced(3, 3)),
+        r"got 3 for d = 2: if the network has biases, use `data.with_bias\(\)`, otherwise draw it with `rf.init",
+    ),
+    "complex data": (lambda: rf.Data(np.array(X) + 1j, Y), r"`x` must be an array of real numbers, got ndarray"),
+    "t1 in quotes": (
+        lambda: rf.solve(problem(), t1="10"),
+        r"`t1` must be positive and finite, got '10': write the number without quotes",
+    ),
+    "no log scale": (
+        lambda: rf.init.balanced(3, 2, log_scale=np.nan),
+        r"`log_scale` must be finite, got nan: give one number, or one per neuron, such as -10",
+    ),
+    "classes for logistic": (
+        lambda: rf.Problem(rf.Data(X, [0, 1], classes=("a", "b")), rf.init.balanced(3, 2), loss="logistic"),
+        r'Labels must be \+1 or -1 for the logistic loss, got 0.0: use `loss="softmax"` for classes',
+    ),
     "unknown loss": (
         lambda: problem(loss="logistc"),
         r"`loss` must be one of .*, got 'logistc': did you mean `logistic`\?",
@@ -161,3 +178,25 @@ def test_names_that_others_use_are_understood():
 def test_a_comparison_is_with_a_descent():
     with pytest.raises(TypeError, match=r"`method` must be rf.Descent\(step=...\), got Flow\("):
         rf.compare(problem(), rf.Flow(), t1=1.0)
+
+
+def test_what_is_given_in_place_of_a_run_its_times_or_data_is_named():
+    sol = rf.solve(problem(), t1=1.0)
+    for call, text in (
+        (
+            lambda: rf.check(sol, "boursier2022.theorem1"),
+            'takes the name of a result first, got Solution: write `rf.check("boursier2022.theorem1", sol)`.',
+        ),
+        (lambda: rf.observe.alignment(problem()), "`rf.observe` measures a run, got Problem: give what `rf.solve`"),
+        (lambda: rf.observe.stable_rank(problem(), t=1.0), "`rf.observe` measures a run, got Problem"),
+        (
+            lambda: sol.test_loss(np.array(X)),
+            "`test_loss` takes an rf.Data, got ndarray: write `sol.test_loss(rf.Data(",
+        ),
+        (lambda: sol.accuracy(np.array(X)), "`accuracy` takes an rf.Data, got ndarray"),
+        (lambda: sol.loss_at("a"), "`t` must be a number or a list of numbers, got 'a': try `t=1.0`."),
+        (lambda: sol.loss_at(log_t="1"), "`log_t` must be a number or a list of numbers, got '1'"),
+    ):
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert text in str(caught.value)

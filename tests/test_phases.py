@@ -125,3 +125,16 @@ def test_a_longer_run_has_the_same_phases_up_to_the_last_of_the_shorter_one_whic
         np.testing.assert_allclose([p.start for p in cut], [p.start for p in whole[: len(cut)]], rtol=1e-6)
         assert "during a growth: a longer run may" in cut.note and repr(cut).endswith(cut.note)
         assert cut["growth"].note == ""
+
+
+def test_descent_leaves_the_origin_once_as_the_flow_does():
+    # Its outputs pass 1% before the loss shows it: that is no plateau, whatever grid the run is seen on.
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(60, 3))
+    y = np.where(x[:, 0] + 0.5 * np.abs(x[:, 1]) - 0.3 * x[:, 2] + 0.1 * rng.normal(size=60) > 0.2, 1, -1)
+    problem = rf.Problem(rf.Data(x, y), rf.init.balanced(20, 3, log_scale=-5.0), loss="logistic")
+    found = rf.compare(problem, rf.Descent(0.05), t1=60.0)
+    for phases in found.phases:
+        assert [p.kind for p in phases] == ["alignment", "growth"]
+    (_, _, late) = found.shifts[1]
+    assert 0.0 < late < 0.1 and f"growth {late:.3g} later." in found.summary()

@@ -95,10 +95,13 @@ def test_no_line_holds_an_address():
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'reluflow' has no attribute 'sovle'"):
+    with pytest.raises(AttributeError, match="module 'reluflow' has no attribute 'sovle': did you mean `solve`"):
         rf.sovle  # noqa: B018
     with pytest.raises(AttributeError, match=r"module 'reluflow.bias' has no attribute 'margin'"):
         rf.bias.margin  # noqa: B018
+    with pytest.raises(AttributeError, match=r"module 'reluflow.data' has no attribute 'twopoints': did you mean `two"):
+        rf.data.twopoints()
+    assert not hasattr(rf, "qqq") and not hasattr(rf, "_dat")
 
 
 def test_importing_a_file_does_not_hide_the_function_of_its_name():

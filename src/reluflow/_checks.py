@@ -59,6 +59,8 @@ def as_finite(name: str, value, *, ndim: int | None = None, hint: str = "") -> n
     way_out = f": {hint}." if hint else "."
     try:
         with np.errstate(over="ignore"):  # an extended-precision number may become inf, which is rejected below
+            if np.iscomplexobj(value if hasattr(value, "dtype") else np.asarray(value)):
+                raise TypeError
             array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__}{way_out}") from None
@@ -67,6 +69,8 @@ def as_finite(name: str, value, *, ndim: int | None = None, hint: str = "") -> n
     if not np.all(np.isfinite(array)):
         where = tuple(int(k) for k in np.argwhere(~np.isfinite(np.atleast_1d(array)))[0])
         bad = np.atleast_1d(array)[where]
+        if array.ndim == 0:
+            raise ValueError(f"`{name}` must be finite, got {bad}{way_out}")
         raise ValueError(f"`{name}` must be finite, got {bad} at index {where}: drop or repair that entry.")
     return array
 
@@ -102,7 +106,9 @@ def number(name: str, value, *, rule: str, ok, hint: str) -> float:
         result = float(value)
     except (TypeError, ValueError, OverflowError):
         result = np.nan
-    if isinstance(value, bool) or not ok(result):
+    if isinstance(value, str) and ok(result):
+        hint = "write the number without quotes"
+    if isinstance(value, bool | str) or not ok(result):
         raise ValueError(f"`{name}` must be {rule}, got {shown(value)}: {hint}.")
     return result
 

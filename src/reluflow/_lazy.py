@@ -13,6 +13,14 @@ def by_file(**names: str) -> dict[str, str]:
     return {name: file for file, of_file in names.items() for name in of_file.split()}
 
 
+def near(name: str, known: list[str]) -> str:
+    """The nearest known name as a question; empty where there is none, and for names that Python itself asks for."""
+    import difflib
+
+    found = [] if name.startswith("_") else difflib.get_close_matches(name, known, n=1)
+    return f": did you mean `{found[0]}`?" if found else ""
+
+
 def lazily(package: str, names: Mapping[str, str], modules: Collection[str] = ()) -> None:
     """Lets `package` import its `names` (from the files given) and its own `modules` at first use.
 
@@ -25,7 +33,7 @@ def lazily(package: str, names: Mapping[str, str], modules: Collection[str] = ()
             if name in modules:
                 return importlib.import_module(f"{package}.{name}")
             if name not in names:
-                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+                raise AttributeError(f"module {package!r} has no attribute {name!r}{near(name, [*modules, *names])}")
             value = getattr(importlib.import_module(f"{package}.{names[name]}"), name)
             setattr(self, name, value)
             return value

@@ -11,7 +11,16 @@ from reluflow import _html
 HERE = Path(__file__).parent
 PLACES = (HERE / "glossary.md", HERE.parents[1] / "docs" / "glossary.md")  # of the wheel, of a checkout
 NAMED = 6  # words that a line names
-PLAIN = {"holds", "violated", "class", "dead", "flow", "margin"}  # understood without a glossary, or in every report
+PLAIN = {
+    "holds",
+    "violated",
+    "class",
+    "converged",
+    "dead",
+    "flow",
+    "half",
+    "margin",
+}  # understood without a glossary, or in every report
 
 
 @cache

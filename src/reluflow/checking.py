@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from reluflow._checks import all_trained, one_of
-from reluflow.claim import Claim, Report
+from reluflow._progress import of_checks, shown
+from reluflow.claim import Claim, Report, counted, lacking
 from reluflow.data.core import Data
 from reluflow.init import Params
 from reluflow.methods import Descent
@@ -62,6 +63,15 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Judging:
+    """What `progress` is told before each check: its `name`, how many are `done`, and how many there are."""
+
+    name: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
 class Summary(Report):
     """All checks of a paper judged on one subject: `reports`, and `left_out` with the reason for each.
 
@@ -79,7 +89,7 @@ class Summary(Report):
 
     def line(self) -> str:
         """One sentence: how many checks apply, the verdicts of their claims, and how long the run should be."""
-        verdicts = ", ".join(f"{n} {verdict}" for verdict, n in self.counts().items()) or "no claim"
+        verdicts = counted(self) or "no claim"
         later = [r.until for r in self.applying if r.unfinished and r.until > 0]
         more = f" A run up to t1 = {max(later):.6g} decides what is unfinished." if later else ""
         total = len(self.reports) + len(self.left_out)
@@ -94,14 +104,13 @@ class Summary(Report):
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.title}" if self.title else self.name]
         for report in self.applying:
-            verdicts = ", ".join(f"{n} {verdict}" for verdict, n in report.counts().items())
-            lines.append(f"  {report.name}: {verdicts}")
+            lines.append(f"  {report.name}: {counted(report)}")
             lines += [f"    {claim}" for claim in report.violated]
         because = dict[str, list[str]]()  # checks with the same reason share a line
         for report in self.reports:
             if not _counts(report):
                 failing = next(c for c in (*report.hypotheses, *report.claims) if not c.ok)
-                because.setdefault(f"not met is {failing.statement()}", []).append(report.name)
+                because.setdefault(f"not met is {lacking(failing)}", []).append(report.name)
         for name, reason in self.left_out:
             because.setdefault(reason.removeprefix(f"{name} "), []).append(name)
         lines += [f"  not judged: {', '.join(names)}: {reason}" for reason, names in because.items()]
@@ -131,7 +140,14 @@ def checks(paper: str | None = None) -> list[Check]:
     return [_entry(name) for name in (_of(paper) if paper in _found.names() else []) + mine]
 
 
-def check(name: str | Callable, subject=None, *, form: str | None = None, **options) -> Report:
+def check(
+    name: str | Callable,
+    subject=None,
+    *,
+    form: str | None = None,
+    progress: Callable[[Judging], None] | bool | None = None,
+    **options,
+) -> Report:
     """Judges the named result on `subject`: Data, a Problem, a Solution or a single-neuron run, as the result needs.
 
     A Solution may stand in for its Problem and a Problem for its Data. `form="printed"` takes the paper's own wording
@@ -140,13 +156,26 @@ def check(name: str | Callable, subject=None, *, form: str | None = None, **opti
     The name of a paper judges all its results and returns a `Summary`: what does not suit the subject is left out with
     the reason, and nothing aborts the rest. A function of your own, of the subject, may return a Report, a Claim,
     several Claims, or True and False.
+
+    `progress=True` shows which check is being judged, a function is told (`Judging`); left out, it is shown after two
+    seconds at a prompt or in a notebook.
     """
+    with shown(progress, of_checks) as tell:
+        return _check(name, subject, form, options, tell)
+
+
+def _check(name: str | Callable, subject, form: str | None, options: dict, tell: Callable | None) -> Report:
+    if isinstance(name, str) and name not in _mine and _is_paper(name):
+        return _summary(name, subject, form, tell)
+    if tell is not None:
+        tell(Judging(name if isinstance(name, str) else getattr(name, "__name__", "check"), 0, 1))
     if callable(name):
         return _judged(name, subject, options)
+    if not isinstance(name, str):
+        swap = f'write `rf.check("{subject}", sol)`' if isinstance(subject, str) else "`rf.checks()` lists the names"
+        raise TypeError(f"`rf.check` takes the name of a result first, got {type(name).__name__}: {swap}.")
     if name in _mine:
         return _judged(_mine[name], subject, options)
-    if name in _found.names() or (_mine and name in {n.split(".")[0] for n in _mine}):
-        return _summary(name, subject, form)
     module = _module(name)
     forms = getattr(module, "forms", ("corrected",))
     if form is not None and form not in forms:
@@ -159,14 +188,27 @@ def check(name: str | Callable, subject=None, *, form: str | None = None, **opti
     if "form" in known:
         options["form"] = form or forms[0]
     arguments = () if module.needs == "nothing" else (_reduce(name, module.needs, subject),)
+    decayed = _plain_loss(arguments[0] if arguments else None)
     from reluflow.solve import whole_runs
 
     # What is not defined on a subject becomes NaN, and its claim unmeasured.
     with whole_runs(), np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        report = module.check(*arguments, **options)
+        try:
+            report = module.check(*arguments, **options)
+        except ValueError:
+            if not decayed:
+                raise
+            raise ValueError(
+                f"{name} does not apply: it is about training without weight decay, got decay = "
+                f"{decayed[0].measured:g}; check a run with `decay=0`."
+            ) from None
         record = _record(arguments[0]) if arguments else ()
-    hypotheses = [*_plain_loss(arguments[0] if arguments else None), *report.hypotheses]
+    hypotheses = [*decayed, *report.hypotheses]
     return replace(report, title=report.title or _title(module), record=record, hypotheses=hypotheses)
+
+
+def _is_paper(name: str) -> bool:
+    return name in _found.names() or (bool(_mine) and name in {n.split(".")[0] for n in _mine})
 
 
 def _plain_loss(subject) -> list[Claim]:
@@ -219,10 +261,13 @@ def _judged(function: Callable, subject, options: dict) -> Report:
     return Report(name, claims, title=title, record=record)
 
 
-def _summary(paper: str, subject, form: str | None) -> Summary:
+def _summary(paper: str, subject, form: str | None, tell: Callable | None) -> Summary:
     reports, left = list[Report](), list[tuple[str, str]]()
     record: Any = ()
-    for entry in checks(paper):
+    entries = checks(paper)
+    for done, entry in enumerate(entries):
+        if tell is not None:
+            tell(Judging(entry.name, done, len(entries)))
         if form is not None and form not in entry.forms:
             left.append((entry.name, f'it has no form "{form}"'))
             continue
@@ -230,7 +275,7 @@ def _summary(paper: str, subject, form: str | None) -> Summary:
             left.append((entry.name, "it is about no run or data: `rf.check(name)`"))
             continue
         try:
-            report = check(entry.name, subject, form=form)
+            report = _check(entry.name, subject, form, {}, None)
         except Exception as error:  # one check that cannot be judged is no reason to lose the others
             left.append((entry.name, " ".join(_found.told(error).split()) or type(error).__name__))
             continue

@@ -22,6 +22,8 @@ from reluflow._checks import one_of
 
 RELATIONS = ("<=", "<", ">=", ">", "=")
 KINDS = ("exact", "limit", "fitted")
+YES = " (1: yes)"  # at the end of the text of a claim that is a question, its sides being 0 or 1
+NOT_COMPUTED = "not computed"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Claim:
     says where the worst case was: a time, a neuron, a pair. `kind="limit"` is a statement about t or scale going to a
     limit, `measured` being what extrapolation gives; `kind="fitted"` has a constant the paper leaves open, and
     `measured` is its smallest value. `note` shows the extrapolation or the fit. A measured NaN is "unmeasured".
-    `missing` says what the run would have to reach for the claim to be decided: such a claim is "unfinished".
+    `missing` says what the run would have to reach for the claim to be decided: such a claim is "unfinished". A text
+    that ends in "(1: yes)" is a question: reports show yes or no for its 1 or 0.
     """
 
     text: str
@@ -93,14 +96,50 @@ class Claim:
 
     def statement(self) -> str:
         """The text with both sides filled in, without the verdict."""
-        left, right = (_number(v, self.log) for v in (self.measured, self.bound))
-        where = "" if self.at is None else f" (at {_place(self.at)})"
+        where = "" if self.at is None else f" (at {place(self.at)})"
         slack = f" slack {self.slack:.2g}" if self.slack else ""
         note = "".join(f"; {text}" for text in (self.missing, self.note) if text)
-        return f"{self.text}: {left} {self.relation} {right}{slack}{where}{note}"
+        return f"{said(self)}: {sides(self)}{slack}{where}{note}"
 
     def __str__(self) -> str:
         return f"{self.verdict:<18} {self.statement()}"
+
+
+def said(claim: Claim) -> str:
+    """The text of a claim, without the mark of a question that is answered by yes or no."""
+    return claim.text.removesuffix(YES)
+
+
+def sides(claim: Claim, digits: int = 6) -> str:
+    """Both sides of a claim as text; "yes" or "no" where it is a question, and in words what was not computed."""
+    if claim.text.endswith(YES) and not math.isnan(claim.measured):
+        return "yes" if claim.measured else "no"
+    left, right = (_number(v, claim.log, digits) for v in (claim.measured, claim.bound))
+    if math.isnan(claim.measured) and math.isnan(claim.bound):
+        return NOT_COMPUTED
+    if math.isnan(claim.bound):
+        return f"{left}, the bound is {NOT_COMPUTED}"
+    if math.isnan(claim.measured):
+        return f"{NOT_COMPUTED} (needs {claim.relation} {right})"
+    return f"{left} {claim.relation} {right}"
+
+
+def lacking(claim: Claim, digits: int = 6) -> str:
+    """A claim that is not met: what was measured, and what it would have to be."""
+    if claim.verdict != "violated" or claim.text.endswith(YES):
+        return f"{said(claim)}: {sides(claim, digits)}"
+    left, right = (_number(v, claim.log, digits) for v in (claim.measured, claim.bound))
+    return f"{said(claim)}: {left} (needs {claim.relation} {right})"
+
+
+def counted(report: Report) -> str:
+    """How many claims of a report have which verdict, as text."""
+    return ", ".join(f"{n} {plural(verdict, n)}" for verdict, n in report.counts().items())
+
+
+def plural(verdict: str, n: int) -> str:
+    """The verdict on n claims: one holds, two hold."""
+    return verdict if n == 1 else verdict.replace("holds", "hold", 1)
 
 
 def met(hypothesis: Claim) -> str:
@@ -206,7 +245,7 @@ class Report:
     def _repr_html_(self) -> str:
         head = ("", "verdict", "statement", "measured", "", "bound")
         rows = [
-            (kind, word(c), c.text, _number(c.measured, c.log), c.relation, _number(c.bound, c.log))
+            (kind, word(c), said(c), _number(c.measured, c.log), c.relation, _number(c.bound, c.log))
             for kind, word, claims in (("hypothesis", met, self.hypotheses), ("claim", _verdict, self.claims))
             for c in claims
         ]
@@ -249,13 +288,18 @@ def _verdict(claim: Claim) -> str:
     return claim.verdict
 
 
-def _number(value: object, log: bool) -> str:
-    text = f"{value:.6g}" if isinstance(value, float | int | np.number) else str(value)
+def _number(value: object, log: bool, digits: int = 6) -> str:
+    if isinstance(value, float | np.floating) and math.isnan(value):
+        return NOT_COMPUTED
+    text = f"{value:.{digits}g}" if isinstance(value, float | int | np.number) else str(value)
     return f"e^{text}" if log else text
 
 
-def _place(at: object) -> str:
-    return f"{at:.6g}" if isinstance(at, float) else str(at)
+def place(at: object) -> str:
+    """Where the worst case of a claim was, as text."""
+    if isinstance(at, list | tuple | np.ndarray):
+        return ", ".join(place(part) for part in at)
+    return f"{at:.6g}" if isinstance(at, float | np.floating) else str(at)
 
 
 def _plain(value: object) -> object:

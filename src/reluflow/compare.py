@@ -10,7 +10,7 @@ start.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -51,16 +51,21 @@ class Comparison:
 
     @cached_property
     def shifts(self) -> list[tuple[Phase, Phase | None, float | None]]:
-        """(the flow's phase, descent's phase of the same kind and number, how much later descent enters it)."""
+        """(the flow's phase, descent's counterpart, how much later descent enters it; negative: earlier).
+
+        Counterparts are of one kind and in order, and their losses on entering (of plateaus also on the plateau) agree
+        within a factor of two; of several such pairings it is the one with the nearest losses.
+        """
         mine, theirs = self.phases
-        seen: dict[str, int] = {}
-        rows: list[tuple[Phase, Phase | None, float | None]] = []
-        for p in mine:
-            k = seen[p.kind] = seen.get(p.kind, -1) + 1
-            same = theirs[p.kind]
-            q = same[k] if k < len(same) else None
-            rows.append((p, q, None if q is None else q.start - p.start))
-        return rows
+        other = _counterparts(mine, theirs, float(np.log(self.loss_flow[0])))
+        found = [None if k is None else theirs[k] for k in other]
+        return [(p, q, None if q is None else q.start - p.start) for p, q in zip(mine, found, strict=True)]
+
+    @cached_property
+    def extra_phases(self) -> tuple[Phase, ...]:
+        """Descent's phases without a counterpart in the flow."""
+        paired = [id(q) for _, q, _ in self.shifts]
+        return tuple(q for q in self.phases[1] if id(q) not in paired)
 
     @cached_property
     def flips(self) -> np.ndarray:
@@ -112,12 +117,15 @@ class Comparison:
             said.append((flips if len(self.flips) else "No output weight changed sign in descent") + ".")
         of = width * self.flow.problem.data.n
         said.append(f"At most {n_bits} of {of} activation bits differ at one of the times compared.")
-        moved = [f"{p.kind} {shift:+.3g}" for p, _, shift in self.shifts if shift is not None and p.start > 0]
+        moved = [_moved(p, shift) for p, _, shift in self.shifts if shift is not None and p.start > 0]
         if moved:
-            said.append("Descent enters the flow's phases later by: " + ", ".join(moved) + ".")
-        missing = [p.kind for p, q, _ in self.shifts if q is None]
+            said.append(f"Phases of descent against those of the flow: {', '.join(moved)}.")
+        missing = [_named(p) for p, q, _ in self.shifts if q is None]
         if missing:
-            said.append(f"It has no {' and no '.join(missing)} to match the flow's last.")
+            said.append(f"Only the flow has {' and '.join(missing)}.")
+        more = [_named(q) for q in self.extra_phases]
+        if more:
+            said.append(f"Only descent has {' and '.join(more)}.")
         return " ".join(said)
 
     @property
@@ -174,6 +182,47 @@ class Comparison:
         if len(self.descent.events["sign"]):
             bottom.legend(frameon=False)
         return fig
+
+
+def _counterparts(mine: Sequence[Phase], theirs: Sequence[Phase], log_start: float) -> list[int | None]:
+    """For each phase of `mine` the index of its counterpart in `theirs`, in order; None: none.
+
+    `log_start` is the log loss at the start of both runs.
+    """
+    one, two = ([log_start, *(p.log_loss for p in phases[:-1])] for phases in (mine, theirs))
+    apart = [[_apart(p, enters, q, on) for q, on in zip(theirs, two)] for p, enters in zip(mine, one)]
+    gain = np.log(2.0) - np.array(apart)
+    best = np.zeros((len(mine) + 1, len(theirs) + 1))  # the most that the phases from i and from k on can gain
+    for i in reversed(range(len(mine))):
+        for k in reversed(range(len(theirs))):
+            best[i, k] = max(best[i + 1, k], best[i, k + 1], gain[i, k] + best[i + 1, k + 1])
+    found: list[int | None] = []
+    k = 0
+    for i in range(len(mine)):
+        while k < len(theirs) and best[i, k] == best[i, k + 1]:
+            k += 1
+        paired = k < len(theirs) and best[i, k] > best[i + 1, k]
+        found.append(k if paired else None)
+        k += paired
+    return found
+
+
+def _apart(p: Phase, enters: float, q: Phase, on: float) -> float:
+    """How far the log losses of two phases differ: on entering, and on a plateau; inf for different kinds."""
+    if p.kind != q.kind:
+        return np.inf
+    pairs = [(enters, on), *([(p.log_loss, q.log_loss)] if p.kind == "plateau" else [])]
+    return max(0.0 if a == b else abs(a - b) for a, b in pairs)
+
+
+def _moved(p: Phase, shift: float) -> str:
+    return f"{p.kind} {abs(shift):.3g} {'later' if shift > 0 else 'earlier'}" if shift else f"{p.kind} at the same time"
+
+
+def _named(p: Phase) -> str:
+    level = f"at loss {p.loss:.6g}" if p.kind == "plateau" else f"down to loss {p.loss:.6g}"
+    article = "an" if p.kind == "alignment" else "a"
+    return f"{article} {p.kind} from t = {p.start:.6g} to {p.end:.6g} {level}"
 
 
 def _gap(one: np.ndarray, two: np.ndarray) -> np.ndarray:

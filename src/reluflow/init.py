@@ -104,7 +104,7 @@ def _fixed(value, shape: tuple[int, int]) -> np.ndarray | None:
 
 
 def _log_scale(name: str, value, width: int):
-    array = as_finite(name, value, hint="give one number, or one per neuron")
+    array = as_finite(name, value, hint="give one number, or one per neuron, such as -10")
     if array.shape not in ((), (width,)):
         raise ValueError(f"`{name}` must be one number or one per neuron ({width}), got shape {array.shape}.")
     if np.any(array > LOG_MAX) or np.any(array < LOG_MIN):

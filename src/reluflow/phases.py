@@ -66,8 +66,8 @@ class Phase:
 class Phases(tuple):
     """The phases of a run in order; prints as a table. `phases["plateau"]` picks a kind.
 
-    A last plateau is where a run came to rest with some loss left. `note` says what a longer run may change; it is
-    empty for a run that converged.
+    A last plateau of a run that converged is where it came to rest with some loss left. `note` says what a longer run
+    may change; it is empty for a run that converged.
     """
 
     note: str = ""
@@ -200,6 +200,10 @@ def _phases(sol: Solution, tol: float) -> Phases:
     slow = pace[k0:] < SLOW
     slow = _without_blips(slow, np.diff(t)[k0:], 0.1 * gap)
     if kinds:
+        # After an alignment the largest output grows before the loss shows it: a plateau there lasts T or longer.
+        first_end = runs_of(slow)[0][1]
+        if slow[0] and np.sum(np.diff(t)[k0 : k0 + first_end]) < gap:
+            slow[:first_end] = False
         slow[0] = False
     for k, end in runs_of(slow):
         kinds.append("plateau" if slow[k] else "growth")

@@ -109,15 +109,20 @@ class Problem:
         )
         object.__setattr__(self, "decay", decay)
         if self.init.dim != self.data.d:
+            biases = "if the network has biases, use `data.with_bias()`, otherwise " * (
+                self.init.dim == self.data.d + 1
+            )
             raise ValueError(
-                f"`init` must have the data's dimension, got {self.init.dim} for d = {self.data.d}: use `dim=data.d`."
+                f"`init` must have the data's dimension, got {self.init.dim} for d = {self.data.d}: {biases}draw it "
+                "with `rf.init.balanced(..., dim=data.d)`."
             )
         self._fits_outputs()
         if TABLE[self.loss].labels == "signs" and not np.all(np.abs(self.data.y) == 1.0):
             bad = self.data.y[np.abs(self.data.y) != 1.0][0]
-            raise ValueError(
-                f'Labels must be +1 or -1 for the {self.loss} loss, got {bad}: relabel, or use `loss="square"`.'
-            )
+            way_out = 'relabel, or use `loss="square"`'
+            if self.data.classes is not None:
+                way_out = 'use `loss="softmax"` for classes, or relabel'
+            raise ValueError(f"Labels must be +1 or -1 for the {self.loss} loss, got {bad}: {way_out}.")
         if self.train == "first":
             low = min(s.min() for s in self.init.log_scales)
             if low < -700.0:

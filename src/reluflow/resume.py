@@ -65,7 +65,10 @@ def _loaded(path: str | Path) -> Solution:
 
 def _refuse_what_has_ended(old: Solution, end: float) -> None:
     if old.outcome is Outcome.STATIONARY:
-        raise ValueError("`rf.resume` needs a run that can go on, got one in which nothing moves any more.")
+        raise ValueError(
+            f"`rf.resume` needs a run that can go on, got one that converged at t = {old.t_end:g}: its state is the "
+            "same at every later time, so read it with `sol.at(t)`."
+        )
     if old.recording.checkpoints.clock[-1] >= end:
         raise ValueError(
             f"`rf.resume` needs an end behind that of the run, got one that has reached it at t = {old.t_end:g}: "

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from reluflow import _text
-from reluflow._checks import as_finite, one_output
+from reluflow._checks import as_finite, one_output, shown
 from reluflow.clock import Clock, clock_for
 from reluflow.data.core import Data
 from reluflow.drive.loop import Driver, Run
 from reluflow.drive.recorder import Costs, States
 from reluflow.events import Events
 from reluflow.init import LOG_MIN, Params
-from reluflow.methods import DecayLimit, Descent, Flow, Method
+from reluflow.methods import DecayLimit, Descent, Flow, Method, SteppedFlow
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.replay import Moments, Replay
@@ -346,7 +346,7 @@ class Solution:
 
     def accuracy(self, data: Data | None = None, t: Times = None, *, log_t: Times = None) -> float | np.ndarray:
         """The share of rows that `classify` gets right: of the training data, or of other `data`."""
-        data = self.problem.data if data is None else data
+        data = self.problem.data if data is None else _some_data("accuracy", data)
         found = self.classify(data.x, t, log_t=log_t)
         wanted = data.y if data.outputs == 1 else np.argmax(data.y, axis=1)
         if self.problem.outputs == 1 and not np.all(np.abs(wanted) == 1.0):
@@ -359,7 +359,7 @@ class Solution:
 
     def test_loss(self, data: Data, t: Times = None, *, log_t: Times = None) -> float | np.ndarray:
         """The problem's loss on other data, at the end of the run or at times t (or e^log_t)."""
-        f = self.predict(data.x, t, log_t=log_t)
+        f = self.predict(_some_data("test_loss", data).x, t, log_t=log_t)
         # The problem on other data: as many rows as there are, in whatever coordinates `predict` took them.
         other = replace(self.problem, data=Data(np.zeros((data.n, self.problem.data.d)), data.y))
         with np.errstate(over="ignore"):
@@ -376,7 +376,7 @@ class Solution:
         """States at times of the run's span, and whether a single time was given."""
         if (t is None) == (log_t is None):
             raise ValueError("Give a time `t` or `log_t=...`, one of the two.")
-        value = np.asarray(t if log_t is None else log_t, float)
+        value = as_times("t" if log_t is None else "log_t", t if log_t is None else log_t)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # a negative time is refused below
             clock = np.atleast_1d(self.clock.of(value) if log_t is None else self.clock.of_log(value))
         last = self.recording.checkpoints.clock[-1]
@@ -447,6 +447,23 @@ class Solution:
         """The line of `repr`, and what `rf.confirm` found once it was called."""
         found = self._kept.get(CONFIRMED)
         return repr(self) if found is None else f"{self!r}\n{found}"
+
+
+def as_times(name: str, value: Any) -> np.ndarray:
+    """A time or several as an array; what is not a number is refused."""
+    try:
+        found = np.asarray(value)
+        if found.dtype.kind in "US" or np.iscomplexobj(found):
+            raise TypeError
+        return found.astype(float)
+    except (TypeError, ValueError):
+        raise TypeError(f"`{name}` must be a number or a list of numbers, got {shown(value)}: try `t=1.0`.") from None
+
+
+def _some_data(call: str, data: Any) -> Data:
+    if not isinstance(data, Data):
+        raise TypeError(f"`{call}` takes an rf.Data, got {type(data).__name__}: write `sol.{call}(rf.Data(x, y))`.")
+    return data
 
 
 def _params(w: np.ndarray, a: np.ndarray, log_scale: np.ndarray, fixed: np.ndarray | None) -> Params:
@@ -547,7 +564,8 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
         unrecorded=seen - len(events),
         wakeable=len(set(events.neuron[wakes].tolist())),
     )
-    if isinstance(method, Flow) and outcome.success and stats.energy_error > ENERGY_MOST:
+    most = max(10.0 * ENERGY_MOST, 100.0 * method.rtol) if isinstance(method, SteppedFlow) else ENERGY_MOST
+    if isinstance(method, Flow | SteppedFlow) and outcome.success and stats.energy_error > most:
         outcome = Outcome.INACCURATE
     frames = checkpoints
     if times is not None and isinstance(method, Descent):

@@ -112,6 +112,60 @@ def test_a_whole_paper_is_judged_at_once(here, capsys):
     assert f"0 of {len(rf.checks('lee2023'))} checks apply: no claim." in text
 
 
+@pytest.fixture
+def screen(monkeypatch):
+    """A terminal on which a line appears at once."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from reluflow.cli import _show
+    from reluflow.cli import check as command
+
+    class AtOnce:
+        def __init__(self, seconds, do):
+            self.start, self.cancel, self.join = do, lambda: None, lambda: None
+
+    shown, plain = StringIO(), _show.console
+    terminal = Console(file=shown, force_terminal=True, width=200)
+    monkeypatch.setattr(_show, "console", lambda stderr=False: terminal if stderr else plain())
+    monkeypatch.setattr(command.threading, "Timer", AtOnce)
+    return shown
+
+
+def test_the_check_that_is_being_judged_is_shown_with_its_number(here, capsys, screen):
+    rf.Experiment.from_toml("my.toml").run().save("run")
+    assert reluflow("check", "lee2023", "run") == 0
+    total = len(rf.checks("lee2023"))
+    assert f"({total} of {total})" in screen.getvalue() and "reading run" in screen.getvalue()
+    screen.truncate(0)
+    assert reluflow("check", "min2024.lemma3", "run") == 0
+    assert "min2024.lemma3" in screen.getvalue()
+    screen.truncate(0)
+    assert reluflow("check", "lee2023", "run", "--json") == 0
+    assert screen.getvalue() == ""
+
+
+def test_ctrl_c_ends_with_a_sentence_that_names_the_check(here, capsys, monkeypatch):
+    from reluflow.papers.min2024 import lemma3
+
+    def interrupted(subject):
+        raise KeyboardInterrupt
+
+    rf.Experiment.from_toml("my.toml").run().save("run")
+    monkeypatch.setattr(lemma3, "check", interrupted)
+    assert reluflow("check", "min2024", "run") == 130
+    told = " ".join(capsys.readouterr().err.split())
+    assert "Interrupted before the end of min2024, at lemma3 (" in told and told.endswith("nothing is reported.")
+
+
+def test_a_callback_is_told_every_check_of_a_paper(here):
+    told = []
+    summary = rf.check("lee2023", rf.Experiment.from_toml("my.toml").run(), progress=told.append)
+    assert [now.name for now in told] == [c.name for c in rf.checks("lee2023")]
+    assert [now.done for now in told] == list(range(told[0].total)) and summary.name == "lee2023"
+
+
 def test_an_unfinished_run_is_told_how_long_it_must_be(here, capsys):
     rf.data.orthogonally_separable(6, 5, 0.64, seed=0).to_csv("good.csv")
     short = ("--data", "good.csv", "--set", "init.log_scale=-4300", "--set", "solve.log_t1=-1.6")

@@ -300,6 +300,12 @@ def test_data_are_described_and_made(here, capsys):
     assert rf.data.from_csv("points.csv") == rf.data.orthonormal(3, seed=2)
     assert reluflow("data", "make", "points.csv", "--bias", "--out", "more.csv") == 0
     assert np.array_equal(rf.data.from_csv("more.csv").x, rf.data.from_csv("points.csv").with_bias().x)
+    before = (here / "more.csv").read_bytes()
+    for source in ("points.csv", "more.csv"):
+        capsys.readouterr()
+        assert reluflow("data", "make", source, "--bias", "--out", "more.csv") == 2
+        assert "`more.csv` already exists: choose another `--out`" in capsys.readouterr().err
+    assert (here / "more.csv").read_bytes() == before
     for source in ("points.csv", "my.toml", "five_points"):
         assert reluflow("data", "describe", source) == 0
     capsys.readouterr()
@@ -367,3 +373,15 @@ def test_words_of_reports_are_explained(capsys):
     assert reluflow("words") == 0 and "stable rank" in capsys.readouterr().out
     assert reluflow("words", "sadle") == 2
     assert capsys.readouterr().err.strip() == 'error "sadle" is not in the glossary: did you mean `saddle`?'
+
+
+def test_words_of_the_reports_are_explained(capsys):
+    for word, text in (("half", "half of its work"), ("stationary", "the flow stays where it is")):
+        assert reluflow("words", word) == 0
+        assert text in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_template_explains_its_lists(capsys):
+    assert reluflow("run", "--template") == 0
+    said = capsys.readouterr().out
+    assert "columns = ...         # names of the columns of x" in said and "fixed = ...           # one list" in said

@@ -79,8 +79,12 @@ def test_another_delimiter(tmp_path):
         (
             "1;2\n3;4\n",
             None,
-            r"must have at least two columns, a row and its label, got one on line 2: cells end at ','",
+            r"must have at least two columns, a row and its label, got one on line 1: .*, try `delimiter=\";\"`",
         ),
+        ("a;b;y\n1,5;2;3\n", None, r"got one on line 1: cells end at ',', try `delimiter=\";\"`\."),
+        ("1,5;2;3\n", None, r"got '5;2;3' beside '1' in column 1 of line 1: .*, or try `delimiter=\";\"`\."),
+        ("y,a,y\n1,2,3\n", None, r"must have one column called y, got 2: .*, as in `label=2`\."),
+        ("x,y\n1,2\na,3\n", None, r"got 'a' on line 3, column 1: .*; only labels may be words"),
         ("x,y\n", None, r"must hold at least one line of numbers, got none: one row per line"),
         ("", None, r"must hold at least one line of numbers, got none"),
         ("a,b\n1,2\n", "y", r"`label` must name one column of `.*`, got 'y' with columns a, b: or give its number\."),
@@ -171,3 +175,13 @@ def test_names_of_columns_come_with_the_data_and_go_where_they_go(tmp_path):
     assert plain.key == sol.key  # names determine nothing
     with pytest.raises(ValueError, match="`columns` must name the 2 columns of `x`, got 1 names"):
         rf.Data(data.x, data.y, columns=["a"])
+
+
+def test_words_as_labels_are_shown_with_their_numbers(tmp_path):
+    data = rfd.from_csv(write(tmp_path, "a,b,y\n1,2,dog\n3,4,cat\n"))
+    assert repr(data).endswith("n=2, d=2, classes: cat = 0, dog = 1)") and "cat = 0, dog = 1" in str(data.describe())
+
+
+def test_a_decimal_comma_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"got '1,5' on line 2, column 1: write decimals with a point\."):
+        rfd.from_csv(write(tmp_path, "a;b;y\n1,5;2;3\n"), delimiter=";")

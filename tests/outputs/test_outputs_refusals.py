@@ -90,9 +90,16 @@ def test_a_paper_leaves_out_all_its_checks_with_a_line_each(sol):
 
 def test_data_of_several_outputs_refuse_what_is_for_one():
     data = rf.data.teacher(5, 3, outputs=2)
-    for call in (data.describe, lambda: rf.observe.class_sums(data)):
-        with pytest.raises(ValueError, match="one output, got 2"):
-            call()
+    with pytest.raises(ValueError, match="one output, got 2"):
+        rf.observe.class_sums(data)
+
+
+def test_data_of_several_outputs_are_described_without_the_signs_of_labels():
+    data = rf.data.teacher(5, 3, outputs=2)
+    found, alone = data.describe(), rf.Data(data.x, data.y[:, 0]).describe()
+    assert (found.norm_max, found.max_cos, found.rank) == (alone.norm_max, alone.max_cos, alone.rank)
+    assert found.mu is None and found.assumptions == ()
+    assert "2 numbers a row" in str(found) and "|D+|" not in str(found) and found.to_dict()["outputs"] == 2
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,8 @@ class BiasReport:
             out.append(("linear hard margin", linear))
         if self.kernel is not None:
             lazy = "lazy" if self.kernel_moved < LAZY else "rich" if self.kernel_moved > RICH else "between"
-            out.append(("distance to kernel interpolant", f"{self.kernel_distance:.4g} of the way from f_0"))
+            told = "of the distance from the initial outputs to it"
+            out.append(("distance to kernel interpolant", f"{self.kernel_distance:.4g} {told}"))
             out.append(("kernel moved", f"{self.kernel_moved:.4g} of its size ({lazy})"))
         if self.extremal is not None:
             out += [(f"early direction {k}", text) for k, text in enumerate(_directions(self.extremal))]

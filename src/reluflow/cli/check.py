@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import operator
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +15,7 @@ import typer
 
 import reluflow as rf
 from reluflow import _words
+from reluflow.claim import NOT_COMPUTED, YES, lacking, place, plural, said, sides
 from reluflow.cli import _show
 from reluflow.cli.data import _data
 from reluflow.cli.run import changes
@@ -54,7 +58,9 @@ def register(app: typer.Typer) -> None:
 
 def _bias(subject: Subject, json_: bool) -> None:
     """The implicit-bias report of a run, as one table."""
-    found = rf.bias.report(subject.solution)
+    sol = subject.solution
+    with working("bias: norm or margin, kernel, directions, saddles", quiet=subject.quiet):
+        found = rf.bias.report(sol)
     typer.echo(json.dumps(found.to_dict()) if json_ else str(found))
 
 
@@ -67,10 +73,10 @@ def check(
     json_: Json = False,
 ) -> None:
     if name is None:
-        return _list(rf.checks(), json_)
+        return _list(_all(json_), json_)
     if name == "bias":
         return _bias(Subject(run, data, changes(set_ or []), name, quiet=json_), json_)
-    known = {c.name: c for c in rf.checks()}
+    known = {c.name: c for c in _all(json_)}
     papers = {n.split(".")[0] for n in known}
     if name in papers and run is None and data is None:
         return _list(rf.checks(name), json_)
@@ -82,7 +88,9 @@ def check(
         raise ValueError("`reluflow check` takes RUN or `--data`, got both: omit one.")
     subject = Subject(run, data, changes(set_ or []), name.split(".")[0], quiet=json_)
     whole = name in papers
-    report = rf.check(name, subject.solution if whole else subject.get(known[name]), form=form)
+    about = subject.solution if whole else subject.get(known[name])
+    with working(name, quiet=json_) as say:
+        report = rf.check(name, about, form=form, progress=lambda now: say(*_place(now)))
     if json_:
         typer.echo(json.dumps(report.to_dict()))
     elif whole:
@@ -90,6 +98,58 @@ def check(
     else:
         show(report)
         _offer(report)
+
+
+def _all(quiet: bool) -> list:
+    """Every check: all papers are imported, which takes more than a second on a busy machine."""
+    with working("reading the papers", quiet=quiet):
+        return rf.checks()
+
+
+def _place(now) -> tuple[str, float | None]:
+    """The check that is being judged, and the share done where there are several."""
+    if now.total == 1:
+        return "", None
+    return f"{now.name.partition('.')[2]} ({now.done + 1} of {now.total})", now.done / now.total
+
+
+@contextmanager
+def working(what: str, quiet: bool = False):
+    """Yields `say(words, fraction)`; on a terminal a line with both and the time appears after one second.
+
+    Ctrl-C ends the command with a sentence that names where it was.
+    """
+    at = [""]
+    console = _show.console(stderr=True)
+    bar = None if quiet or not console.is_terminal else _show._bar()
+    task = None if bar is None else bar.add_task(_escape(what), total=None, rate="", place="", left="")
+    # By a timer: one check may work for a minute before the next is named.
+    timer = None if bar is None else threading.Timer(1.0, bar.start)
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+
+    def say(words: str, fraction: float | None = None) -> None:
+        at[0] = words
+        if bar is not None and task is not None:
+            done = {} if fraction is None else {"completed": fraction, "total": 1.0}
+            bar.update(task, place=_escape(words), **done)
+
+    def end() -> None:
+        if timer is not None and bar is not None:
+            timer.cancel()
+            timer.join()
+            bar.stop()
+
+    try:
+        yield say
+    except KeyboardInterrupt:
+        end()
+        where = f", at {at[0]}" if at[0] else ""
+        console.print(_escape(f"Interrupted before the end of {what}{where}: nothing is reported."))
+        raise typer.Exit(130) from None
+    finally:
+        end()
 
 
 def _whole(summary) -> None:
@@ -102,14 +162,14 @@ def _whole(summary) -> None:
     table.add_column(no_wrap=True)
     table.add_column()
     for report in summary.applying:
-        said = ", ".join(f"{n} [{COLOURS[v]}]{v}[/]" for v, n in report.counts().items())
-        table.add_row(report.name, said)
+        verdicts = ", ".join(f"{n} [{COLOURS[v]}]{plural(v, n)}[/]" for v, n in report.counts().items())
+        table.add_row(report.name, verdicts)
         for claim in report.violated:
             table.add_row("", f"[red]violated[/red] {_sentence(claim)}")
     for report in summary.reports:
         if report not in summary.applying:
             failing = next(c for c in (*report.hypotheses, *report.claims) if not c.ok)
-            table.add_row(f"[dim]{report.name}[/dim]", f"[dim]does not apply: {_sentence(failing)}[/dim]")
+            table.add_row(f"[dim]{report.name}[/dim]", f"[dim]does not apply: {_escape(lacking(failing, 5))}[/dim]")
     for name, reason in summary.left_out:
         table.add_row(f"[dim]{name}[/dim]", f"[dim]left out: {_escape(reason)}[/dim]")
     console.print(table)
@@ -205,13 +265,18 @@ class Subject:
 
     def _solution(self):
         if self.run is not None and self.run.is_dir():
-            return rf.load(self.run)
+            with working(f"reading {self.run}", quiet=self.quiet):
+                return rf.load(self.run)
         experiment = self.experiment
         if self.data is not None and not self.quiet:
             said = ", ".join(f"{k} = {v}" for k, v in _flat(self.given).items() if k != "data.path")
             _show.console().print(f"[dim]run with {_escape(said)}; change with `--set`[/dim]\n")
         with _show.progress(self.paper, quiet=self.quiet) as tell:
-            return experiment.run(progress=tell)
+            sol = experiment.run(progress=tell)
+        if sol.outcome is rf.Outcome.INTERRUPTED:
+            _show.console(stderr=True).print("Interrupted before the end of the run: nothing is reported.")
+            raise typer.Exit(130)
+        return sol
 
 
 def _flat(tables: dict, start: str = "") -> dict:
@@ -271,7 +336,7 @@ def show(report) -> None:
         console.print(f"\n[dim]constants: {_escape(said)}[/dim]")
     console.print("\nclaims")
     console.print(_table(report.claims, console.width))
-    console.print("\n" + ", ".join(f"{n} [{COLOURS[v]}]{v}[/]" for v, n in report.counts().items()))
+    console.print("\n" + ", ".join(f"{n} [{COLOURS[v]}]{plural(v, n)}[/]" for v, n in report.counts().items()))
     _contradictions(report)
     for note in report.notes:
         console.print(f"[yellow]•[/yellow] {_escape(note)}")
@@ -299,16 +364,14 @@ def _table(claims, width: int, word=operator.attrgetter("verdict")):
     table.add_column("margin", justify="right", no_wrap=True)
     table.add_column("where")
     for c in claims:
-        where = "" if c.at is None else str(c.at)
+        where = "" if c.at is None else place(c.at)
         more = "; ".join(text for text in (c.missing, c.note) if text)
         note = f" [dim]{_escape(more)}[/dim]" if more else ""
         colour = COLOURS[word(c)]
         table.add_row(
             f"[{colour}]{word(c)}[/{colour}]",
-            _escape(c.text) + note,
-            _value(c.measured, c.log),
-            _escape(c.relation),
-            _value(c.bound, c.log),
+            _escape(said(c)) + note,
+            *_sides(c),
             _value(c.margin, False) if _decided(c) else "",
             f"[dim]{_escape(where)}[/dim]",
         )
@@ -316,11 +379,18 @@ def _table(claims, width: int, word=operator.attrgetter("verdict")):
 
 
 def _sentence(c) -> str:
-    sides = _escape(f"{_value(c.measured, c.log)} {c.relation} {_value(c.bound, c.log)}")
-    margin = f"margin {_value(c.margin, False)}" if _decided(c) else ""
-    where = "" if c.at is None else f"at {c.at}"
+    margin = f"margin {_value(c.margin, False)}" if _decided(c) and not c.text.endswith(YES) else ""
+    where = "" if c.at is None else f"at {place(c.at)}"
     more = ", ".join(_escape(part) for part in (margin, where, c.missing, c.note) if part)
-    return f"{_escape(c.text)}: [bold]{sides}[/bold]" + (f" [dim]({more})[/dim]" if more else "")
+    return f"{_escape(said(c))}: [bold]{_escape(sides(c, 5))}[/bold]" + (f" [dim]({more})[/dim]" if more else "")
+
+
+def _sides(c) -> tuple[str, str, str]:
+    """What was measured, the relation and the bound, as cells."""
+    if c.text.endswith(YES):
+        return sides(c), "", ""
+    cells = [NOT_COMPUTED if math.isnan(v) else _value(v, c.log) for v in (c.measured, c.bound)]
+    return cells[0], _escape(c.relation), cells[1]
 
 
 def _decided(c) -> bool:

@@ -1,5 +1,6 @@
 """Data sets: `Data(x, y)`, files and generators."""
 
+from reluflow._lazy import near
 from reluflow.data.core import Data
 from reluflow.data.digits import mnist, mnist_arrays
 from reluflow.data.files import from_csv, from_npz
@@ -46,3 +47,7 @@ __all__ = [
     "two_angles",
     "two_points",
 ]
+
+
+def __getattr__(name):
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near(name, __all__)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reluflow import _html
-from reluflow._checks import as_finite, by_name, one_or_several
+from reluflow._checks import as_finite, by_name, one_or_several, plainly
 
 if TYPE_CHECKING:
     from reluflow.data.report import Description
@@ -169,13 +169,20 @@ class Data:
 
     def __repr__(self) -> str:
         outputs = "" if self.outputs == 1 else f", outputs={self.outputs}"
-        return f"Data({self.name + ': ' if self.name else ''}n={self.n}, d={self.d}{outputs})"
+        classes = f", classes: {classes_text(self)}" if self.classes is not None and self.outputs == 1 else ""
+        return f"Data({self.name + ': ' if self.name else ''}n={self.n}, d={self.d}{outputs}{classes})"
 
     def __eq__(self, other) -> bool:
         return isinstance(other, Data) and np.array_equal(self.x, other.x) and np.array_equal(self.y, other.y)
 
     def __hash__(self) -> int:
         return hash((self.x.tobytes(), self.y.tobytes()))
+
+
+def classes_text(data: Data) -> str:
+    """Which number stands for which class, such as "cat = 0, dog = 1"."""
+    names = [f"{plainly(name, 20)} = {k}" for k, name in enumerate((data.classes or ())[:4])]
+    return ", ".join(names) + (", ..." if len(data.classes or ()) > 4 else "")
 
 
 def _column_names(given, x: np.ndarray) -> tuple[str, ...]:

@@ -26,8 +26,8 @@ def from_csv(path, label=None, delimiter: str = ",") -> Data:
 
     The first line is a header when none of its cells is a number. `label` is the label's column, by its header or
     by its number from 0 (-1 is the last); by default it is the column called y, or the last one. A list of columns, or
-    columns called y0, y1, ..., are labels of shape (n, k). Labels that are words are classes, numbered in alphabetical
-    order; `data.classes` has the words.
+    columns called y0, y1, ..., are labels of shape (n, k). Labels that are words are classes, numbered 0, 1, ... in
+    alphabetical order, as the softmax loss takes them; `data.classes` has the words, `print(data)` shows them.
     """
     path = _existing(path)
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"\0':
@@ -54,6 +54,8 @@ def _from_lines(lines: Iterable[str], path: Path, label, delimiter: str) -> Data
         for cells in reader:
             if not cells or cells[0].lstrip().startswith("#") or all(not c.strip() for c in cells):
                 continue
+            if not rows and header is None:
+                _needs_two(path, reader.line_num, cells, delimiter)
             if header is None and not rows and not all(_is_number(c) for c in cells):
                 header = _header(path, reader.line_num, cells, delimiter)
                 continue
@@ -103,8 +105,7 @@ def _header(path: Path, line: int, cells: list[str], delimiter: str) -> list[str
             other = next(c for c in cells if not _is_number(c))
             raise ValueError(
                 f"The first line of {_called(path)} must hold names or numbers, not both, got {shown(other.strip())} "
-                f"beside {shown(cell.strip())} in column {k + 1} of line {line}: repair that line "
-                f"(cells end at {delimiter!r})."
+                f"beside {shown(cell.strip())} in column {k + 1} of line {line}: {_repair(cells, delimiter)}."
             )
     return [c.strip() for c in cells]
 
@@ -137,13 +138,8 @@ def _is_number(cell: str) -> bool:
 def _numbers(path: Path, line: int, cells: list[str], width: int, delimiter: str) -> list[float]:
     if len(cells) != width:
         raise ValueError(
-            f"Every line of {_called(path)} must have {width} cells, got {len(cells)} on line {line}: repair that line "
-            f"(cells end at {delimiter!r})."
-        )
-    if width < 2:
-        raise ValueError(
-            f"{_called(path)} must have at least two columns, a row and its label, got one on line {line}: "
-            f"cells end at {delimiter!r}, change it with `delimiter`."
+            f"Every line of {_called(path)} must have {width} cells, got {len(cells)} on line {line}: "
+            f"{_repair(cells, delimiter)}."
         )
     try:
         values = [float(cell) for cell in cells]
@@ -152,10 +148,36 @@ def _numbers(path: Path, line: int, cells: list[str], width: int, delimiter: str
     if values and "_" not in "".join(cells) and all(map(math.isfinite, values)):
         return values
     k = next(k for k, cell in enumerate(cells) if not _is_number(cell) or not math.isfinite(float(cell)))
+    way_out = "repair or drop that line; only labels may be words, other columns of text must be replaced by numbers"
+    if _is_number(cells[k].replace(",", ".", 1)) and "," in cells[k]:
+        way_out = "write decimals with a point"
     raise ValueError(
         f"Every cell of {_called(path)} must be a finite number, got {shown(cells[k].strip())} on line {line}, "
-        f"column {k + 1}: repair or drop that line; replace text columns by numbers (classes by 1 and -1)."
+        f"column {k + 1}: {way_out}."
     )
+
+
+def _needs_two(path: Path, line: int, cells: list[str], delimiter: str) -> None:
+    """Refuses a file whose first line has one cell."""
+    if len(cells) < 2:
+        other = _other_delimiter(cells, delimiter)
+        way_out = f"try `delimiter={other}`" if other else "change it with `delimiter`"
+        raise ValueError(
+            f"{_called(path)} must have at least two columns, a row and its label, got one on line {line}: "
+            f"cells end at {delimiter!r}, {way_out}."
+        )
+
+
+def _repair(cells: list[str], delimiter: str) -> str:
+    """The way out for a line with the wrong cells."""
+    other = _other_delimiter(cells, delimiter)
+    return f"repair that line (cells end at {delimiter!r})" + (f", or try `delimiter={other}`" if other else "")
+
+
+def _other_delimiter(cells: list[str], delimiter: str) -> str:
+    """A character that seems to end the cells instead, in quotes; empty where there is none."""
+    text = delimiter.join(cells)
+    return next((f'"{c}"' if c != "\t" else '"\\t"' for c in ";\t|," if c != delimiter and c in text), "")
 
 
 def _word(path: Path, line: int, cell: str) -> str:
@@ -186,6 +208,11 @@ def _label_columns(path: Path, label, header: list[str] | None, width: int) -> l
 
 
 def _label_column(path: Path, label, header: list[str] | None, width: int) -> int:
+    if label is None and header and header.count("y") > 1:
+        raise ValueError(
+            f"{_called(path)} must have one column called y, got {header.count('y')}: give the number of the label's "
+            f"column, as in `label={len(header) - 1 - header[::-1].index('y')}`."
+        )
     if label is None:
         label = "y" if header and header.count("y") == 1 else width - 1
     if isinstance(label, str):

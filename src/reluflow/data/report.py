@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
-from reluflow._checks import one_output
 from reluflow.data import _gram
-from reluflow.data.core import Data
+from reluflow.data.core import Data, classes_text
 
 EPS = float(np.finfo(float).eps)
 EXAMPLES = 10
@@ -78,8 +77,9 @@ class Description:
 
     `mu` and `max_cos` come with the pair of rows (from 0) that attains them; they are None for a single row.
     `negative_pairs` is the share of pairs whose label-signed cosine is negative. `duplicates` are equal rows,
-    `parallel` positive multiples (duplicates among them), `opposite` negative multiples. `defect` is max |XX' - I|,
-    `pull_plus` and `pull_minus` are |D+| and |D-|.
+    `parallel` positive multiples (duplicates among them), `opposite` negative multiples. With several outputs nothing
+    is said of signs of labels: counts are 0, `mu` and `negative_pairs` None, pulls NaN, no assumptions. `defect` is
+    max |XX' - I|, `pull_plus` and `pull_minus` are |D+| and |D-|.
     """
 
     name: str
@@ -107,6 +107,8 @@ class Description:
     parallel: Pairs
     opposite: Pairs
     assumptions: tuple[Assumption, ...] = field(repr=False, default=())
+    outputs: int = 1
+    classes: str = ""
 
     @property
     def ratio(self) -> float:
@@ -119,25 +121,35 @@ class Description:
         out["assumptions"] = [asdict(a) | {"verdict": a.verdict, "margin": a.margin} for a in self.assumptions]
         return _plain(out | {"ratio": self.ratio})
 
+    def _signs(self) -> str:
+        if self.outputs > 1:
+            return f"{self.outputs} numbers a row; "
+        zero = f", {self.zero_labels} zero" if self.zero_labels else ""
+        return f"{self.positive} positive, {self.negative} negative{zero}; "
+
     def __str__(self) -> str:
         share = "" if not self.negative_pairs else f"; {self.negative_pairs:.2%} of pairs below 0"
         low, high = self.labels
-        zero = f", {self.zero_labels} zero" if self.zero_labels else ""
+        one = self.outputs == 1
         rows = [
             ("rows", f"n = {self.n}, d = {self.d}, rank {self.rank}"),
-            ("labels", f"{self.positive} positive, {self.negative} negative{zero}; {low:g} to {high:g}"),
+            ("labels", f"{self._signs()}{low:g} to {high:g}"),
+            *([("classes", self.classes)] if self.classes else []),
             ("norms", f"{self.norm_min:.6g} to {self.norm_max:.6g}, R = {self.ratio:.6g}"),
-            ("mu", f"{_show(self.mu)}{_rows(self.mu_pair)}{share}"),
+            *([("mu", f"{_show(self.mu)}{_rows(self.mu_pair)}{share}")] if one else []),
             ("max |cos|", f"{_show(self.max_cos)}{_rows(self.max_cos_pair)}"),
             ("max |XX'-I|", _show(self.defect)),
             ("kappa", f"{_show(self.kappa)} (p = {_show(self.p)})"),
-            ("|D+|, |D-|", f"{_show(self.pull_plus)}, {_show(self.pull_minus)}"),
+            *([("|D+|, |D-|", f"{_show(self.pull_plus)}, {_show(self.pull_minus)}")] if one else []),
             ("zero rows", _few([str(i) for i in self.zero_rows], len(self.zero_rows))),
             ("duplicates", str(self.duplicates)),
             ("parallel", str(self.parallel)),
             ("opposite", str(self.opposite)),
         ]
-        lines = [self.name or "data"] + [f"  {key:<12} {value}" for key, value in rows] + ["assumptions"]
+        lines = [self.name or "data"] + [f"  {key:<12} {value}" for key, value in rows]
+        if not one:
+            return "\n".join([*lines, "assumptions  none: the papers are about labels with one number a row"])
+        lines.append("assumptions")
         width = max(len(f"{a.paper} {a.name}") for a in self.assumptions)
         for a in self.assumptions:
             needs = "" if a.bound is None else f" (needs {a.relation} {a.bound:g}; margin {_show(a.margin)})"
@@ -170,11 +182,11 @@ def _plain(value):
 @np.errstate(over="ignore", under="ignore")  # norms beyond 1e154 become inf, as intended
 def describe(data: Data) -> Description:
     """Computes a `Description`; cost n^2 d / 2 multiplications and memory n."""
-    one_output(data, "`describe`", "describe one output at a time, as in `rf.Data(x, y[:, 0])`")
-    x, y, n = data.x, data.y, data.n
+    x, y, n, k = data.x, data.y, data.n, data.outputs
+    signs = np.sign(y) if k == 1 else np.ones(n)
     size = _gram.norms(x)
     low, high = float(size.min()), float(size.max())
-    seen = _gram.extremes(x, np.sign(y))
+    seen = _gram.extremes(x, signs)
     parallel, opposite = _gram.collinear(x, seen.close)
     singular, rank = _singular(x)
     bare = Description(
@@ -182,27 +194,31 @@ def describe(data: Data) -> Description:
         n=n,
         d=data.d,
         rank=rank,
-        positive=int(np.sum(y > 0)),
-        negative=int(np.sum(y < 0)),
-        zero_labels=int(np.sum(y == 0)),
+        positive=int(np.sum(y > 0)) if k == 1 else 0,
+        negative=int(np.sum(y < 0)) if k == 1 else 0,
+        zero_labels=int(np.sum(y == 0)) if k == 1 else 0,
         labels=(float(y.min()), float(y.max())),
         norm_min=low,
         norm_max=high,
-        mu=seen.least,
-        mu_pair=seen.least_pair,
-        negative_pairs=None if n < 2 else seen.negative / (n * (n - 1) / 2),
+        mu=seen.least if k == 1 else None,
+        mu_pair=seen.least_pair if k == 1 else None,
+        negative_pairs=None if n < 2 or k > 1 else seen.negative / (n * (n - 1) / 2),
         max_cos=seen.most,
         max_cos_pair=seen.most_pair,
         p=seen.product,
         kappa=_over(_over(n * seen.product, low), low),
         defect=max(seen.product, float(np.max(np.abs(size**2 - 1.0)))),
-        pull_plus=float(np.linalg.norm(np.maximum(y, 0) @ x) / n),
-        pull_minus=float(np.linalg.norm(np.minimum(y, 0) @ x) / n),
+        pull_plus=float(np.linalg.norm(np.maximum(y, 0) @ x) / n) if k == 1 else np.nan,
+        pull_minus=float(np.linalg.norm(np.minimum(y, 0) @ x) / n) if k == 1 else np.nan,
         zero_rows=tuple(int(i) for i in np.flatnonzero(size == 0)),
         duplicates=_pairs(parallel[np.all(x[parallel[:, 0]] == x[parallel[:, 1]], axis=1)]),
         parallel=_pairs(parallel),
         opposite=_pairs(opposite),
+        outputs=k,
+        classes=classes_text(data) if data.classes is not None and k == 1 else "",
     )
+    if k > 1:
+        return bare
     return replace(bare, assumptions=_assumptions(bare, y, singular))
 
 

@@ -193,4 +193,9 @@ def view(sol: Solution | View, t=None, log_t=None) -> View:
     """The View of a run's frames (kept as long as the run), or a fresh one at the times given; a View is itself."""
     if isinstance(sol, View):
         return sol
+    if not hasattr(sol, "derived"):
+        raise TypeError(
+            f"`rf.observe` measures a run, got {type(sol).__name__}: give what `rf.solve` returns, as in "
+            "`rf.observe.alignment(sol)`."
+        )
     return sol.derived(View) if t is None and log_t is None else View(sol, t, log_t)

@@ -175,7 +175,14 @@ def data_hypotheses(const: Labels) -> list[Claim]:
     cos, pair = worst_cosine(x)
     gap = abs(const.plus.size - const.minus.size) / const.plus.size
     return [
-        Claim("A1: orthogonal rows, max |cos|", cos, "<=", 0.0, slack=rounding, at=pair),
+        Claim(
+            "A1: orthogonal rows, max |cos|",
+            cos,
+            "<=",
+            0.0,
+            slack=rounding,
+            at=pair and f"rows {pair[0]} and {pair[1]}",
+        ),
         Claim("A2: no zero label, min |y|", float(np.min(np.abs(const.y))), ">", 0.0),
         Claim("A2: |D+| and |D-| differ, gap over the larger", gap, ">", rounding),
     ]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from reluflow import _text
 from reluflow.claim import Claim, Report
 from reluflow.papers.boursier2022._constants import EPS
 
@@ -28,12 +29,12 @@ def check(sol) -> Report:
     with np.errstate(over="ignore"):
         slacks = (72 + sol.problem.data.d) * EPS * (1.0 + np.exp(2.0 * (scale[0] - scale)))
     f, j = np.unravel_index(int(np.argmax(np.where(np.isfinite(slacks), drift - slacks, -np.inf))), drift.shape)
-    slack = slacks[f, j]
+    slack, where = slacks[f, j], f"neuron {j}, t = {_text.time(sol.t[f], sol.log_t[f])}"
     return Report(
         name="boursier2022.lemma1",
-        hypotheses=[Claim("both layers trained", float(sol.problem.train == "both"), "=", 1.0)],
+        hypotheses=[Claim("both layers are trained (1: yes)", float(sol.problem.train == "both"), "=", 1.0)],
         claims=[
-            Claim("drift of a^2 - |w|^2 over a^2 + |w|^2", drift[f, j], "<=", 0.0, slack=slack, at=(int(j), sol.t[f])),
+            Claim("drift of a^2 - |w|^2 over a^2 + |w|^2", drift[f, j], "<=", 0.0, slack=slack, at=where),
             Claim(
                 f"sign changes among {int(np.sum(balanced))} balanced neurons",
                 int(np.sum(flips)),

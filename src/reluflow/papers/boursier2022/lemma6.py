@@ -27,7 +27,7 @@ def check(sol) -> Report:
     f, j, k = np.unravel_index(int(np.argmax(moved)), moved.shape)
     active = unit > track.tol
     on = np.argwhere(active[1:] & ~active[:-1] & (unit[:-1] < -track.tol))
-    first = (int(on[0][1]), int(on[0][2]), float(state.t[on[0][0] + 1])) if len(on) else None
+    first = _where(state.t[on[0][0] + 1], *on[0][1:]) if len(on) else None
     return Report(
         name="boursier2022.lemma6",
         hypotheses=data_hypotheses(const)[:1] + [Claim("ReLU, slope", sol.problem.activation.slope, "<=", 0.0)],
@@ -39,10 +39,14 @@ def check(sol) -> Report:
                 "<=",
                 0.0,
                 slack=track.tol,
-                at=(int(j), int(k), float(state.t[f])),
+                at=_where(state.t[f], j, k),
             ),
         ],
         notes=[
             "A coordinate at exactly 0 may legally leave again; the run takes the solution in which it stays (2.2)."
         ],
     )
+
+
+def _where(t, neuron, datum) -> str:
+    return f"neuron {neuron}, datum {datum}, t = {t:.6g}"

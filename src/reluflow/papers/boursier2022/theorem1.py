@@ -44,6 +44,10 @@ def check(sol, deeper: tuple[float, ...] | None = None) -> Report:
     gap, who = stray_exponent(const)
     limit_note = ", ".join(f"{d:.3g} at 1e-{ell / np.log(10):.0f}" for d, ell in zip(apart, ells, strict=True))
     excess_note = ", ".join(f"{d:.3g} at 1e-{ell / np.log(10):.0f}" for d, ell in zip(excess, ells, strict=True))
+    if max(apart) <= track.tol:
+        limit_note += f"; all below the accuracy of the runs, {track.tol:.3g}"
+    if max(np.abs(excess)) <= track.tol * const.min_norm:
+        excess_note += f"; all below the accuracy of the runs, {track.tol * const.min_norm:.3g}"
     claims = [
         Claim("loss at the end over the first", np.exp(track.log_loss[-1]) / loss0, "<=", floor / loss0, kind="limit"),
         Claim("how far the flow can still go, 2 sqrt(L/ratio)", left, "<=", track.tol * 10, kind="limit"),

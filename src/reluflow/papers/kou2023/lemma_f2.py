@@ -77,7 +77,7 @@ def check(sol, form: str = "corrected", steps: int = 300) -> Report:
     r, i = np.unravel_index(int(np.nanargmax(np.abs(now - 1.0))), now.shape)
     text = "slope of rho_{y_i,r,i} in log t, times |S_i|/m"
     slack = abs(now[r, i] - before[r, i]) + 2 * run.error
-    claims.append(Claim(text, now[r, i], "=", 1.0, slack=slack, kind="limit", at=(int(r), int(i))))
+    claims.append(Claim(text, now[r, i], "=", 1.0, slack=slack, kind="limit", at=f"unit {r}, datum {i}"))
     hypotheses = [
         *assumptions(at, leaky=False),
         Claim("kappa", at.kappa, "=", 0.0),
