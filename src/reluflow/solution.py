@@ -22,7 +22,7 @@ from reluflow.drive.loop import Driver, Run
 from reluflow.drive.recorder import Costs, States
 from reluflow.events import Events
 from reluflow.init import LOG_MIN, Params
-from reluflow.methods import DecayLimit, Descent, Flow, Method, SteppedFlow
+from reluflow.methods import DecayLimit, Descent, Flow, Method
 from reluflow.outcome import Outcome
 from reluflow.problem import Problem
 from reluflow.replay import Moments, Replay
@@ -564,8 +564,7 @@ def recorded(problem: Problem, method: Method, run: Run, times: tuple | None = N
         unrecorded=seen - len(events),
         wakeable=len(set(events.neuron[wakes].tolist())),
     )
-    most = max(10.0 * ENERGY_MOST, 100.0 * method.rtol) if isinstance(method, SteppedFlow) else ENERGY_MOST
-    if isinstance(method, Flow | SteppedFlow) and outcome.success and stats.energy_error > most:
+    if isinstance(method, Flow) and outcome.success and stats.energy_error > ENERGY_MOST:
         outcome = Outcome.INACCURATE
     frames = checkpoints
     if times is not None and isinstance(method, Descent):

@@ -85,6 +85,22 @@ def test_a_sliding_neuron_chatters_within_the_tolerance():
     assert np.all(errors(problem, t1, rtols) < 10 * rtols)
 
 
+def test_a_neuron_that_crosses_the_origin_goes_on():
+    # |w| and a^2 + |w|^2 = 2 e^{2c}: |w| is not to be found from a, whose rounding is larger than |w|^2.
+    data = rf.Data([[0.670803813700693], [0.7228996425338464], [-0.8087396526328904]], [1.0, 1.0, -1.0])
+    init = rf.Params([[0.0011043055987168659], [0.0022358986393522283]], [-1.34462063, -0.13632325])
+    problem = rf.Problem(data, init, reduction="sum")
+    euler_w, euler_a, h = np.array(init.w)[:, 0], np.array(init.a), 1e-5
+    for _ in range(50_000):
+        u = np.outer(euler_w, data.x[:, 0])
+        r = data.y - euler_a @ np.maximum(u, 0.0)
+        D = ((u > 0.0) * r) @ data.x[:, 0]
+        euler_w, euler_a = euler_w + h * euler_a * D, euler_a + h * euler_w * D
+    expected = euler_a @ np.maximum(np.outer(euler_w, data.x[:, 0]), 0.0)
+    for rtol in RTOLS:
+        np.testing.assert_allclose(rf.solve(problem, steps(rtol), t1=0.5).outputs[-1], expected, atol=10 * rtol + 1e-5)
+
+
 def test_rows_and_columns_of_zeros_change_nothing():
     problem, t1 = random_balanced(6)
     x, w = (np.array(v) for v in (problem.data.x, problem.init.w))

@@ -200,11 +200,18 @@ class Machine:
         return np.maximum(np.linalg.norm(q, axis=1), self.first_size) if self.packed.first else 1.0
 
     def _project(self, y: np.ndarray, clock: float) -> np.ndarray:
-        """Back on |q|^2 + b^2 = 2 and, for unbalanced rows, on 2 e^{2c} (b^2 - 1) = a^2 - |w|^2, which decays."""
+        """Back on |q|^2 + b^2 = 2 and, for unbalanced rows, on 2 e^{2c} (b^2 - 1) = a^2 - |w|^2, which decays.
+
+        Of |q| and |b| the smaller is kept: from the larger one it would follow only to an error of b over |q|, so that
+        a neuron near w = 0 would take a length made of errors, or exactly 0, where it would stay.
+        """
         if self.packed.first:
             return y
         q, b, c = self.split(y)
         s, log = self.start.delta_sign, self.start.delta_log - 2.0 * self.packed.decay * clock
+        square = np.sum(q * q, axis=1)
+        short = square < 0.5
+        b[short] = np.copysign(np.sqrt(2.0 - square[short]), b[short])
         defect = (b - 1.0) * (b + 1.0)
         odd = s != 0.0
         by_b = odd & (np.abs(defect) < 0.5)
@@ -212,8 +219,9 @@ class Machine:
         wanted = np.where(by_b, 1.0 + 0.5 * s * np.exp(np.where(by_b, log - 2.0 * c, 0.0)), 1.0)
         b[by_b] = (np.sign(b) * np.sqrt(np.maximum(wanted, 0.0)))[by_b]
         c[by_c] = 0.5 * (log[by_c] - np.log(2.0 * np.abs(defect[by_c])))
-        size = np.linalg.norm(q, axis=1)
-        q *= (np.sqrt(np.maximum(2.0 - b * b, 0.0)) / np.where(size > 0.0, size, 1.0))[:, None]
+        size = np.sqrt(square)
+        wanted = np.where(short, size, np.sqrt(np.maximum(2.0 - b * b, 0.0)))
+        q *= (wanted / np.where(size > 0.0, size, 1.0))[:, None]
         return y
 
     # A run ------------------------------------------------------------------------------------------------------------
