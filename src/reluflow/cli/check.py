@@ -15,7 +15,6 @@ import typer
 
 import reluflow as rf
 from reluflow import _words
-from reluflow.claim import NOT_COMPUTED, YES, lacking, place, plural, said, sides
 from reluflow.cli import _show
 from reluflow.cli.data import _data
 from reluflow.cli.run import changes
@@ -155,6 +154,8 @@ def working(what: str, quiet: bool = False):
 def _whole(summary) -> None:
     """A paper on one run: a line for each check, the claims that are violated, and the summary."""
     from rich.table import Table
+
+    from reluflow.claim import lacking, plural
 
     console = _show.console()
     console.print(f"[bold]{summary.name}[/bold]  {_escape(summary.title)}\n")
@@ -322,7 +323,7 @@ def _escape(text: str) -> str:
 
 def show(report) -> None:
     """One report as tables: hypotheses, constants, claims, notes."""
-    from reluflow.claim import met
+    from reluflow.claim import met, plural
 
     console = _show.console()
     form = f" [dim]({report.form})[/dim]" if report.form != "corrected" else ""
@@ -347,6 +348,8 @@ def show(report) -> None:
 def _table(claims, width: int, word=operator.attrgetter("verdict")):
     """One column per number; on terminals narrower than `NARROW`, one sentence per claim. `word` gives the verdict."""
     from rich.table import Table
+
+    from reluflow.claim import place, said
 
     if width < NARROW:
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
@@ -379,6 +382,8 @@ def _table(claims, width: int, word=operator.attrgetter("verdict")):
 
 
 def _sentence(c) -> str:
+    from reluflow.claim import YES, place, said, sides
+
     margin = f"margin {_value(c.margin, False)}" if _decided(c) and not c.text.endswith(YES) else ""
     where = "" if c.at is None else f"at {place(c.at)}"
     more = ", ".join(_escape(part) for part in (margin, where, c.missing, c.note) if part)
@@ -387,6 +392,8 @@ def _sentence(c) -> str:
 
 def _sides(c) -> tuple[str, str, str]:
     """What was measured, the relation and the bound, as cells."""
+    from reluflow.claim import NOT_COMPUTED, YES, sides
+
     if c.text.endswith(YES):
         return sides(c), "", ""
     cells = [NOT_COMPUTED if math.isnan(v) else _value(v, c.log) for v in (c.measured, c.bound)]

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from reluflow._checks import plainly
 from reluflow.cli.run import changes
 
 Source = Annotated[str, typer.Argument(metavar="DATA", help="A generator's name, a .csv, .npz or .toml file.")]
@@ -90,6 +89,8 @@ def make(
     if out.suffix not in (".csv", ".npz"):
         raise ValueError(f"`--out` must end in .csv or .npz, got `{out}`: as in `--out points.csv`.")
     if out.exists():
+        from reluflow._checks import plainly
+
         raise ValueError(f"`{plainly(str(out))}` already exists: choose another `--out`, or move it away.")
     made = _data(data, set_)
     made = made.with_bias() if bias else made
