@@ -73,6 +73,8 @@ def shoot(page, address: str, name: str) -> None:
         page.wait_for_function("() => reluflow.guide.telling()?.ready", timeout=60_000)
         page.wait_for_function("() => reluflow.store.phases.length || !reluflow.store.checking", timeout=60_000)
         page.evaluate("() => reluflow.guide.finish()")
+    if name == "story_mnist":
+        page.wait_for_function("() => reluflow.store.images")
     page.wait_for_timeout(400)
     page.screenshot(path=OUT / f"{name}.png")
 

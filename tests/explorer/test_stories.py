@@ -131,3 +131,17 @@ def test_typed_values_are_read_as_the_page_writes_them_and_never_changed_in_sile
     assert page.input_value("#v-seed") == "99999999999"
     watched.drawn()
     assert watched.complaints == []
+
+
+def test_a_step_waits_for_a_recorded_run_that_is_on_its_way(watched):
+    page = watched.page
+    held = []
+    page.route("**/mnist.rfx", lambda route: held.append(route))
+    page.evaluate("() => reluflow.guide.start('mnist', 2)")
+    page.wait_for_timeout(300)
+    assert held and not page.evaluate("() => reluflow.guide.telling().ready")
+    held[0].continue_()
+    page.wait_for_function("() => reluflow.guide.telling().ready && reluflow.store.run.weights")
+    page.evaluate("() => reluflow.guide.finish()")
+    assert watched.store("index") == watched.store("run.F") - 1
+    assert watched.complaints == []

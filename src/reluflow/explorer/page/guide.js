@@ -102,7 +102,12 @@ export function go(next) {
 function prepare(now) {
   if (!story.preset) return;
   const preset = store.presets.find((p) => p.name === story.preset);
-  if (preset.recorded) { if (store.preset !== preset.name) load(preset.name, true); return; }
+  if (preset.recorded) {
+    if (store.preset === preset.name) return;
+    store.run = null; // the step begins with the run that is on its way
+    load(preset.name, true);
+    return;
+  }
   const wanted = copy(preset.experiment);
   for (const s of story.steps.slice(0, step + 1)) for (const [path, value] of Object.entries(s.set ?? {})) put(wanted, path, value);
   const other = story.other ?? null, over = now.overlay !== undefined;
