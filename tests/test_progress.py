@@ -44,6 +44,8 @@ def test_a_bar_that_was_asked_for_shows_the_share_done_and_is_removed_at_the_end
     text = terminal.getvalue()
     assert "%" in text and " steps" in text and "t = " in text
     assert text.endswith("\r\x1b[2K")
+    # The cursor waits at the start of the line: a message that is logged meanwhile is not appended to the bar.
+    assert all(shown.endswith("\r") for shown in text.split("\r\x1b[2K")[1:-1])
 
 
 def test_a_script_prints_nothing_unless_asked(terminal, every_burst, monkeypatch, capsys):

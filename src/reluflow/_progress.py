@@ -155,10 +155,11 @@ def _shell() -> str:
 
 
 class _Terminal:
-    """The last line of a terminal, rewritten in place."""
+    """The last line of a terminal, rewritten in place. The cursor waits at its start, so that a logged message replaces
+    it instead of being appended."""
 
     def show(self, line: str, fraction: float | None) -> None:
-        sys.stderr.write(f"\r\x1b[2K{line}")
+        sys.stderr.write(f"\r\x1b[2K{line}\r")
         sys.stderr.flush()
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -59,11 +60,33 @@ def test_only_what_a_function_calls_can_be_replaced_in_it():
         _jit.calling(sum_of_squares, cube=cube)
 
 
-def test_a_compilation_is_told_once(norm, monkeypatch, caplog):
-    monkeypatch.setattr(_parts.EntryCompiler, "told", False)
+def test_compilations_are_announced_once_for_each_purpose(norm, monkeypatch, caplog):
+    from reluflow.engine import coupled, rare, windows
+
+    monkeypatch.setattr(_jit, "_announced", set())
     norm(np.zeros(2))
     norm(np.zeros(2, np.float32))
-    assert [(r.name, r.levelname, r.message) for r in caplog.records] == [("reluflow", "WARNING", _parts.TOLD)]
+    for entry in (coupled.burst, rare.handle, windows.advance, windows.trace_blocks):
+        _jit.announce(entry.py_func)
+    rest = "once on this machine: about half a minute."
+    assert [(r.name, r.levelname, r.message) for r in caplog.records] == [
+        ("reluflow", "WARNING", f"reluflow compiles its kernels, {rest}"),
+        ("reluflow", "WARNING", f"reluflow compiles its kernels for large flows, {rest}"),
+    ]
+
+
+def test_waiting_for_another_process_that_compiles_is_announced(monkeypatch, caplog):
+    from reluflow.drive import compile
+
+    monkeypatch.setattr(_jit, "_announced", set())
+    work = SimpleNamespace(poll=lambda: None, wait=lambda: 0)
+    done = SimpleNamespace(poll=lambda: 0, wait=lambda: 0)
+    monkeypatch.setattr(compile, "_running", {"windows": work, "stiff": done})
+    compile.ready("windows")
+    compile.ready("stiff")
+    assert [r.message for r in caplog.records] == [
+        "reluflow compiles its kernels for large flows, once on this machine: about half a minute."
+    ]
 
 
 def test_infinity_and_nan_are_kept(norm):

@@ -45,10 +45,14 @@ def command(part: str) -> list[str]:
 def ready(part: str) -> None:
     """Waits for the process that compiles `part`, if there is one. Should it fail, the part is compiled here."""
     if part in _running:
-        waiting = _waiting()
+        from reluflow.engine._jit import announce
+
+        process, waiting = _running.pop(part), _waiting()
+        if process.poll() is None:
+            announce(_kernel(part).py_func)
         waiting.on_start()
         try:
-            _running.pop(part).wait()
+            process.wait()
         finally:
             waiting.on_end()
 

@@ -31,7 +31,7 @@ EXACT_MOST = 11_585  # data: their Gram matrix takes 1 GiB
 SMALL = 800  # neurons times surfaces: below, steps of all cost less than stretches, and `windows` is not compiled
 LARGE = 1_000  # the same: above, a run begins with stretches
 WIDE = 40  # dimensions from which a stretch costs no more than a step of all
-USUAL_SWEEPS = 3  # of a stretch; on average 2.3
+USUAL_SWEEPS = 3  # of a stretch, at least; on average 2.3
 EXPLICIT = 200  # steps of a draft before the first implicit one
 # Stiff linear networks, see `Machine._watch`.
 WATCHED = 128  # stretches, or steps of all neurons, after which the regime is chosen again
@@ -101,6 +101,7 @@ class Machine(Bursts):
         self.cost = max(1, estimate.tracing(self.big, self.r))
         self.in_shares = self.m * self.cost >= PAYS  # traced by a `Team`, of one thread or more
         self.threads, self.draft = 1, False
+        self.sweeps = (USUAL_SWEEPS, 0, 0)  # expected of a stretch; stretches so far, and sweeps of the present one
         regime = REGIME if regime is None else regime
         if problem.train == "both":
             pairs = self.m * self.big
@@ -219,11 +220,16 @@ class Machine(Bursts):
             note_free_to_leave(self, tape)
 
     def underway(self) -> tuple[float, float]:
-        """The length of the stretch at hand, as a fraction of the run, and the share of its work that is done."""
+        """The length of the stretch at hand, as a fraction of the run, and the share of its work that is done, if it
+        takes as many sweeps as the one before it."""
         if self._window is None or not self._window.stretch.open or self.run.regime != layout.WINDOWS:
             return 0.0, 0.0
         stretch = self._window.stretch
-        share = (stretch.sweep + stretch.next / self.m) / USUAL_SWEEPS
+        expected, steps, sweeps = self.sweeps
+        if steps != self.run.n_steps:
+            expected = max(USUAL_SWEEPS, sweeps)
+        self.sweeps = (expected, int(self.run.n_steps), int(stretch.sweep) + 1)
+        share = (stretch.sweep + stretch.next / self.m) / expected
         return float(stretch.H / self.run.end), float(min(share, 0.95))
 
     def _leap(self, tape: Tape) -> Outcome | None:

@@ -19,6 +19,7 @@ entry is stored with a digest of the sources that it was compiled from.
 
 import contextlib
 import hashlib
+import logging
 import os
 from collections.abc import Callable
 from functools import cache
@@ -35,6 +36,16 @@ APART = 64
 TESTED = (0, 61), (0, 69)  # versions of numba: from, and below
 OPTIONS: dict[str, Any] = dict(error_model="numpy", nogil=True, fastmath={"contract"})
 
+# What the kernels of a module are for, where that is not every flow; those with several outputs are a folder.
+PURPOSE = {
+    "windows": "large flows",
+    "stiff": "stiff flows",
+    "descent": "descent",
+    "fast_forward": "fast-forwarded descent",
+    "vector": "several outputs",
+}
+_announced: set[str] = set()
+
 
 class Decorators(NamedTuple):
     """How the four kinds of functions are compiled."""
@@ -43,6 +54,16 @@ class Decorators(NamedTuple):
     inner: Callable
     making: Callable
     glue: Callable
+
+
+def announce(function: Callable) -> None:
+    """Logs that a kernel is being compiled, once for all that serve the same purpose."""
+    found = [PURPOSE[name] for name in function.__module__.split(".") if name in PURPOSE]
+    purpose = f" for {found[0]}" if found else ""
+    if purpose not in _announced:
+        _announced.add(purpose)
+        text = f"reluflow compiles its kernels{purpose}, once on this machine: about half a minute."
+        logging.getLogger("reluflow").warning(text)
 
 
 def decorators(version: str) -> Decorators:

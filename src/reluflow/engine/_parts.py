@@ -8,7 +8,7 @@ emitted, which halves the time they take to compile. What is computed is the sam
     Part            one that is linked into its callers and never optimised, emitted or called by itself
     Whole           that of an entry, optimised once
     PartCompiler    compiles an inner function into a Part
-    EntryCompiler   compiles an entry as numba does, tells the user once, and stops the garbage collector meanwhile
+    EntryCompiler   compiles an entry as numba does, announces it, and stops the garbage collector meanwhile
     quick_flags     compares the options of two functions by what was set before it compares all of them
     stamp           makes numba keep an entry for as long as a text stays the same, rather than its own file
 
@@ -17,7 +17,6 @@ emitted, which halves the time they take to compile. What is computed is the sam
 
 import contextlib
 import gc
-import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +25,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.targetconfig import TargetConfig
 
-TOLD = "reluflow compiles its kernels, once on this machine: about half a minute."
+from reluflow.engine._jit import announce
 
 
 class Plain(JITCodeLibrary):
@@ -94,13 +93,9 @@ class PartCompiler(Compiler):
 
 
 class EntryCompiler(Compiler):
-    told = False
-
     def compile_extra(self, func):
-        """Logs once that compiling takes a while. Without the collector of cycles: most objects are kept."""
-        if not EntryCompiler.told:
-            EntryCompiler.told = True
-            logging.getLogger("reluflow").warning(TOLD)
+        """Announces that compiling takes a while. Without the collector of cycles: most objects are kept."""
+        announce(func)
         collecting = gc.isenabled()
         gc.disable()
         self.state.library = Whole(self.state.targetctx.codegen(), func.__qualname__)
