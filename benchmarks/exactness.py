@@ -1,6 +1,6 @@
 """Random problems at many tolerances against rtol 1e-12 in the other regime.
 
-    python benchmarks/exactness.py LO HI STEP FILE r|s|w|d SECONDS
+    python benchmarks/exactness.py LO HI STEP FILE r|s|w|d|br|bs SECONDS
 
 solves problems LO, LO + STEP, ... below HI: n 5-60, m 10-120, d 2-10; four losses; slopes 0, 0.1, 1; balanced,
 unbalanced, first layer alone; scales e^0 to e^-300; rtol 1e-4 to 1e-10; random inputs (r) or structured ones (s: cube,
@@ -8,19 +8,24 @@ integers, duplicates, opposites, orthonormal, mirrored, on a circle); w is wider
 decay, sums over the data, a column of ones, a slope of 1/2, d from 1, scales to e^-1000. Writes one JSON object a line:
 the largest error of the outputs over rtol, events of both runs, bits against the signs of <w_j, x_i>, the distance from
 a bifurcation. With d, random problems from e^0 to e^-10 are compared with descent of three step sizes, extrapolated,
-which knows nothing of events: `err` is the difference over what the last halving of the step still changed. Stops after
-SECONDS.
+which knows nothing of events: `err` is the difference over what the last halving of the step still changed. With br and
+bs, problems of r and s whose run has events that are not unique, or comes within 1e-6 of a bifurcation, are solved from
+both sides of their start: `outside` is how far the run lies outside of the others' outputs, over rtol, `spread` how far
+these lie apart. Stops after SECONDS.
 """
 
 import json
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 
 import reluflow as rf
 from reluflow.drive import exact
 
+NEAR = 1e-6  # distance from a bifurcation, over |w|, below which a run counts as flagged
+TURN, PAIRS = 1e-7, 4  # of a neighbour's weights, relative to them; neighbours on either side
 OTHER = {"coupled": "windows", "windows": "coupled", None: "windows"}  # None: as the rate of events decides
 
 
@@ -164,6 +169,31 @@ def against_descent(seed):
     )
 
 
+def both_sides(seed, structure):
+    """A flagged problem and its neighbours: every direction turned by TURN, to either side, PAIRS times."""
+    p, t1, rtol, about = problem(seed, structure)
+    exact.REGIME = ("coupled", "windows", None)[seed % 3]
+    run = lambda p: rf.solve(p, rf.Flow(rtol=rtol), t1=t1, limits=rf.Limits(seconds=120), throw=False)
+    sol = run(p)
+    if sol.stats.non_unique == 0 and sol.stats.nearest_bifurcation > NEAR:
+        return None
+    t = np.linspace(0, 1, 21)[1:] * sol.t_end
+    found, g, init = [], np.random.default_rng([seed, 4]), p.init
+    size = np.linalg.norm(init.w, axis=1, keepdims=True)
+    for _ in range(PAIRS):
+        aside = TURN * size * g.normal(size=init.w.shape)
+        for w in (init.w + aside, init.w - aside):
+            w = w / np.linalg.norm(w, axis=1, keepdims=True) * size
+            found.append(run(replace(p, init=rf.Params(w, init.a, *init.log_scales))).outputs_at(t))
+    f, lo, hi = sol.outputs_at(t), np.min(found, axis=0), np.max(found, axis=0)
+    scale = np.max(np.abs(p.data.y)) if p.loss == "square" else np.maximum(1.0, np.abs(f))
+    worst = lambda gap: float(np.max(gap / scale) / rtol)
+    flags = dict(non_unique=sol.stats.non_unique, nearest_bifurcation=sol.stats.nearest_bifurcation)
+    return dict(
+        seed=seed, rtol=rtol, **about, **flags, outside=worst(np.maximum(lo - f, f - hi)), spread=worst(hi - lo)
+    )
+
+
 if __name__ == "__main__":
     lo, hi, step = map(int, sys.argv[1:4])
     began = time.time()
@@ -171,7 +201,11 @@ if __name__ == "__main__":
         for seed in range(lo, hi, step):
             if time.time() - began > float(sys.argv[6]):
                 break
-            row = against_descent(seed) if sys.argv[5] == "d" else one(seed, sys.argv[5])
+            kind = sys.argv[5]
+            if kind == "d":
+                row = against_descent(seed)
+            else:
+                row = both_sides(seed, kind == "bs") if kind[0] == "b" else one(seed, kind)
             if row is not None:
                 file.write(json.dumps(row) + "\n")
                 file.flush()

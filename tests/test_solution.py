@@ -3,13 +3,14 @@
 import pickle
 import signal
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tests.trust.regimes import digest, runs
 
 import reluflow as rf
-from reluflow.drive import loop
+from reluflow.drive import compile, loop
 
 REGIMES = ["jumps", "coupled", "late", "windows", "stepped", "leaps", "steps", "batches"]
 
@@ -118,6 +119,31 @@ def test_a_request_to_stop_returns_the_beginning_of_the_run(method, number, monk
     assert signal.getsignal(number) is before
     assert cut.outcome is rf.Outcome.INTERRUPTED and 0.0 < cut.t_end < 5.0
     whole = rf.solve(small(), method, 5.0)
+    np.testing.assert_array_equal(cut.final.w, whole.moments(cut.t_end).w[0])
+
+
+def interrupted_compilation(part, monkeypatch):
+    """As if another process were compiling `part`, and Ctrl-C came while the run waits for it."""
+    stop = SimpleNamespace(poll=lambda: None, wait=lambda: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(compile, "_running", {part: stop})
+
+
+def test_ctrl_c_while_the_first_kernels_are_compiled_is_heeded_at_once(monkeypatch):
+    interrupted_compilation("burst", monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        rf.solve(small(), t1=1.0)
+    assert "burst" in compile._running and not compile.underway()
+    monkeypatch.setattr(compile, "_running", {})
+    assert rf.solve(small(), t1=1.0).outcome is rf.Outcome.REACHED
+
+
+def test_ctrl_c_while_kernels_needed_later_are_compiled_returns_the_beginning_of_the_run(monkeypatch):
+    problem = rf.Problem(rf.data.five_points(), rf.init.balanced(20, 2, log_scale=-5.0))
+    whole = rf.solve(problem)
+    assert whole.stats.regimes["stiff"] > 0
+    interrupted_compilation("stiff", monkeypatch)
+    cut = rf.solve(problem)
+    assert cut.outcome is rf.Outcome.INTERRUPTED and 0.0 < cut.t_end < whole.t_end
     np.testing.assert_array_equal(cut.final.w, whole.moments(cut.t_end).w[0])
 
 

@@ -30,7 +30,10 @@ def beside(*parts: str) -> None:
         environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "RELUFLOW_APART": "1"}
         quiet = subprocess.DEVNULL
         try:
-            _running[part] = subprocess.Popen(command(part), env=environ, stdout=quiet, stderr=quiet, stdin=quiet)
+            # In a session of its own, as Ctrl-C in the terminal is meant for the run: the next one finds the kernel.
+            _running[part] = subprocess.Popen(
+                command(part), env=environ, stdout=quiet, stderr=quiet, stdin=quiet, start_new_session=True
+            )
         except OSError:
             return  # no process can be started: everything is compiled here, one after another
 
@@ -47,14 +50,20 @@ def ready(part: str) -> None:
     if part in _running:
         from reluflow.engine._jit import announce
 
-        process, waiting = _running.pop(part), _waiting()
+        process, waiting = _running[part], _waiting()
         if process.poll() is None:
             announce(_kernel(part).py_func)
         waiting.on_start()
         try:
             process.wait()
+            del _running[part]
         finally:
             waiting.on_end()
+
+
+def underway() -> bool:
+    """Whether this thread is compiling, or waiting for another process that does."""
+    return _waiting().own.depth > 0
 
 
 def spent() -> float:

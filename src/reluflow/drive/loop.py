@@ -136,9 +136,10 @@ class Stops:
         self.count = 0
 
     def note(self, number: int, frame: object) -> None:
-        """A signal handler. The first request waits for the end of a burst; the second is raised at once."""
+        """A signal handler. The first request waits for the end of a burst; the second is raised at once, and so is one
+        that comes while kernels are compiled, which can take half a minute."""
         self.count += 1
-        if self.count > 1:
+        if self.count > 1 or compile.underway():
             raise KeyboardInterrupt
 
 
@@ -198,6 +199,8 @@ def run(
                 kept = clock()
             budget = max(1, int(min(BURST_SECONDS / max(now - began, 1e-9) * max(1, done.work), MOST)))
     except KeyboardInterrupt:
+        if not tape.marks and extra.start is None:
+            raise  # while kernels were compiled: nothing is known but the start
         outcome = Outcome.INTERRUPTED
     driver.finish(tape, outcome)
     return Run(driver, tape, outcome, clock() - began, driver.costs())
