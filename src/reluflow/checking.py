@@ -110,7 +110,7 @@ class Summary(Report):
         for report in self.reports:
             if not _counts(report):
                 failing = next(c for c in (*report.hypotheses, *report.claims) if not c.ok)
-                because.setdefault(f"not met is {lacking(failing)}", []).append(report.name)
+                because.setdefault(f"not met: {lacking(failing)}", []).append(report.name)
         for name, reason in self.left_out:
             because.setdefault(reason.removeprefix(f"{name} "), []).append(name)
         lines += [f"  not judged: {', '.join(names)}: {reason}" for reason, names in because.items()]
@@ -157,8 +157,8 @@ def check(
     the reason, and nothing aborts the rest. A function of your own, of the subject, may return a Report, a Claim,
     several Claims, or True and False.
 
-    `progress=True` shows which check is being judged, a function is told (`Judging`); left out, it is shown after two
-    seconds at a prompt or in a notebook.
+    `progress=True` shows which check is being judged, a function is told (`Judging`); left out, it is shown for a whole
+    paper after two seconds at a prompt or in a notebook.
     """
     with shown(progress, of_checks) as tell:
         return _check(name, subject, form, options, tell)

@@ -124,6 +124,13 @@ def sides(claim: Claim, digits: int = 6) -> str:
     return f"{left} {claim.relation} {right}"
 
 
+def _cells(claim: Claim) -> tuple[str, str, str]:
+    """Both sides of a claim and its relation, for a table."""
+    if claim.text.endswith(YES) and not math.isnan(claim.measured):
+        return sides(claim), "", ""
+    return _number(claim.measured, claim.log), claim.relation, _number(claim.bound, claim.log)
+
+
 def lacking(claim: Claim, digits: int = 6) -> str:
     """A claim that is not met: what was measured, and what it would have to be."""
     if claim.verdict != "violated" or claim.text.endswith(YES):
@@ -245,7 +252,7 @@ class Report:
     def _repr_html_(self) -> str:
         head = ("", "verdict", "statement", "measured", "", "bound")
         rows = [
-            (kind, word(c), said(c), _number(c.measured, c.log), c.relation, _number(c.bound, c.log))
+            (kind, word(c), said(c), *_cells(c))
             for kind, word, claims in (("hypothesis", met, self.hypotheses), ("claim", _verdict, self.claims))
             for c in claims
         ]

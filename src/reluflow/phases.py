@@ -45,8 +45,8 @@ SHARE = 1e-3  # of the largest neuron, or of the largest growth: below it a neur
 class Phase:
     """One phase. `loss` is the saddle's for alignment and plateaus, else the loss at the end.
 
-    `neurons` are those that grew; `half` is when a growth has done half of its work: the loss midway between the saddle
-    before and what comes after.
+    `neurons` are those that grew; `half` is the time at which the loss is midway between the saddle before a growth
+    and what comes after it.
     """
 
     kind: str

@@ -376,7 +376,7 @@ def test_words_of_reports_are_explained(capsys):
 
 
 def test_words_of_the_reports_are_explained(capsys):
-    for word, text in (("half", "half of its work"), ("stationary", "the flow stays where it is")):
+    for word, text in (("half", "midway between the plateau"), ("stationary", "the flow stays where it is")):
         assert reluflow("words", word) == 0
         assert text in " ".join(capsys.readouterr().out.split())
 

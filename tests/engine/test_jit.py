@@ -67,7 +67,7 @@ def test_compilations_are_announced_once_for_each_purpose(norm, monkeypatch, cap
     norm(np.zeros(2))
     norm(np.zeros(2, np.float32))
     for entry in (coupled.burst, rare.handle, windows.advance, windows.trace_blocks):
-        _jit.announce(entry.py_func)
+        _jit.announce(entry)
     rest = "once on this machine: about half a minute."
     assert [(r.name, r.levelname, r.message) for r in caplog.records] == [
         ("reluflow", "WARNING", f"reluflow compiles its kernels, {rest}"),

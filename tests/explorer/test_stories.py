@@ -145,3 +145,29 @@ def test_a_step_waits_for_a_recorded_run_that_is_on_its_way(watched):
     page.evaluate("() => reluflow.guide.finish()")
     assert watched.store("index") == watched.store("run.F") - 1
     assert watched.complaints == []
+
+
+def test_what_was_left_before_it_arrived_changes_nothing(watched):
+    page = watched.page
+    held = []
+    page.route("**/mnist.rfx", lambda route: held.append(route))
+    page.click('[data-preset="mnist"]')
+    page.wait_for_timeout(200)
+    page.click('[data-preset="toy_plane"]')
+    watched.drawn()
+    held[0].continue_()
+    page.wait_for_timeout(500)
+    assert watched.store("preset") == "toy_plane" and not watched.store("recorded") and not watched.store("run.weights")
+    # A story that is left, for another preset, while the run of its step is on its way: the preset can be undone.
+    page.route("**/api/solve", lambda route: held.append(route))
+    page.evaluate("() => reluflow.guide.start('saddles', 0)")
+    page.wait_for_timeout(200)
+    page.unroute("**/api/solve")
+    page.click('[data-preset="five_points"]')
+    page.wait_for_function("() => reluflow.store.preset === 'five_points'")
+    watched.drawn()
+    assert page.evaluate("() => reluflow.guide.telling()") is None and page.is_enabled("#undo")
+    page.keyboard.press("Control+z")
+    page.wait_for_function("() => reluflow.store.preset === 'toy_plane'")
+    watched.drawn()
+    assert watched.complaints == []

@@ -222,6 +222,32 @@ def test_numbers_of_the_run_before_are_not_shown_as_those_of_the_new_one(watched
     assert watched.complaints == []
 
 
+def test_a_run_that_is_refused_after_a_drag_says_why_until_the_next_change(watched):
+    page, refused = watched.page, []
+
+    def answer(route):
+        if route.request.post_data_json["draft"] or refused:
+            return route.continue_()
+        refused.append(route)
+        return route.fulfill(status=422, json={"error": "The run takes too long."})
+
+    page.route("**/api/solve", answer)
+    slider = page.locator("#c-scale").bounding_box()
+    at = lambda share: (slider["x"] + share * slider["width"], slider["y"] + slider["height"] / 2)
+    before = watched.store("experiment.init.log_scale")
+    page.mouse.move(*at(0.5))
+    page.mouse.down()
+    page.mouse.move(*at(0.6), steps=4)
+    page.wait_for_function("() => reluflow.store.run.draft")
+    page.mouse.up()
+    page.wait_for_function("() => document.getElementById('note').textContent.includes('The run takes too long.')")
+    watched.drawn()  # the experiment before the drag is solved again
+    assert refused and watched.store("experiment.init.log_scale") == before and page.is_visible("#note")
+    press(page, "#v-width", "24")
+    page.wait_for_function("() => reluflow.store.run.m === 24 && document.getElementById('note').hidden")
+    assert [text for text in watched.complaints if "422" not in text] == []
+
+
 def test_a_damaged_link_says_so_and_shows_no_nonsense(chromium, address):
     empty = {"v": 1, "e": {"data": {}, "init": {}, "problem": {}, "method": {}}}
     init = {"kind": "balanced", "width": 10**7, "log_scale": -3.0}

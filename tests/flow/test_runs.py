@@ -52,7 +52,7 @@ def test_the_time_in_which_a_kernel_is_compiled_is_not_the_time_of_a_run(monkeyp
             with event.trigger_event("numba:compile"), event.trigger_event("numba:compile"):
                 hundred_seconds()
         elif len(calls) == 3 and how == "beside":
-            monkeypatch.setitem(compile._running, "burst", SimpleNamespace(wait=hundred_seconds))
+            monkeypatch.setitem(compile._running, "burst", SimpleNamespace(poll=int, wait=hundred_seconds))
             compile.ready("burst")
         elif len(calls) == 3:
             hundred_seconds()
@@ -77,7 +77,7 @@ def test_the_time_of_a_run_does_not_know_what_other_threads_compile_or_a_wait_th
         other.start()
         other.join()
     assert found == [0.0] and compile.spent() > started
-    monkeypatch.setitem(compile._running, "burst", SimpleNamespace(wait=interrupted))
+    monkeypatch.setitem(compile._running, "burst", SimpleNamespace(poll=int, wait=interrupted))
     with pytest.raises(KeyboardInterrupt):
         compile.ready("burst")
     spent = compile.spent()

@@ -4,10 +4,25 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from reluflow._checks import plainly
 from reluflow._checks import shown as printed
 from reluflow._progress import of_proof, shown
 from reluflow.certify.certificate import Certificate
 from reluflow.problem import Problem
+
+LATEST = 1e300  # the largest t1
+
+
+def moment(t1: str) -> Fraction:
+    """A time as the decimal or the fraction that it is written as."""
+    try:
+        usable = "/" in t1 or 1 / LATEST <= float(t1) <= LATEST  # 1e9999999 has ten million digits
+        found = Fraction(t1 if usable else 0)
+    except (ValueError, ZeroDivisionError):
+        found = Fraction(0)
+    if not 0 < found <= LATEST:
+        raise ValueError(f"`t1` must be a positive number or fraction up to 1e300, got {plainly(t1, 60)}: try 30.")
+    return found
 
 
 def certify(
@@ -40,10 +55,10 @@ def certify(
     if t1 is not None and log_t1 is not None:
         raise ValueError("`certify` takes `t1` or `log_t1`, not both: leave one out.")
     if log_t1 is not None:
-        t1 = float(f"{math.exp(log_t1):.12g}")
+        t1 = float(f"{math.exp(min(log_t1, 700.0)):.12g}")
     t1 = t1 if t1 is None or isinstance(t1, str) else repr(float(t1))
-    if t1 is not None and not Fraction(t1) > 0:
-        raise ValueError(f"`t1` must be positive, got {t1}.")
+    if t1 is not None:
+        moment(t1)
     if digits < 15:
         raise ValueError(f"`digits` must be at least 15, got {digits}: try 40.")
     from reluflow.certify.proof import proved

@@ -81,17 +81,16 @@ def _estimate(problem, t1: str | None, say, quiet: bool) -> None:
     pairs = problem.init.width * problem.data.n
     if quiet or pairs < LARGE or (t1 is None and problem.loss != "square"):
         return
-    from fractions import Fraction
-
     import reluflow as rf
     from reluflow._progress import duration
     from reluflow.certify.exact import Exact
+    from reluflow.certify.prove import moment
     from reluflow.cli._show import console
 
     Exact.of(problem)  # what the theorems do not cover is refused first
     say("counting the events")
     run = rf.solve(
-        problem, t1=None if t1 is None else float(Fraction(t1)), limits=rf.Limits(seconds=COUNTING), throw=False
+        problem, t1=None if t1 is None else float(moment(t1)), limits=rf.Limits(seconds=COUNTING), throw=False
     )
     if run.outcome is rf.Outcome.INTERRUPTED:
         raise KeyboardInterrupt

@@ -156,7 +156,7 @@ def _spaced(claim, table: dict) -> None:
     if len(wrong) == len(kinds):
         raise wrong[0]
     raise ValueError(
-        f"`{claim.__name__}` has no space of its own: add `--space KIND`, for instance `--space line --set space.n=3 "
+        f"`{getattr(claim, '__name__', 'claim')}` has no space of its own: add `--space KIND`, for instance `--space line --set space.n=3 "
         "--set space.width=6`."
     )
 

@@ -169,8 +169,8 @@ def _needs_two(path: Path, line: int, cells: list[str], delimiter: str) -> None:
 
 
 def _repair(cells: list[str], delimiter: str) -> str:
-    """The way out for a line with the wrong cells."""
-    other = _other_delimiter(cells, delimiter)
+    """The way out for a line with the wrong cells. Where semicolons were asked for, commas are decimals."""
+    other = _other_delimiter(cells, delimiter) if delimiter == "," else ""
     return f"repair that line (cells end at {delimiter!r})" + (f", or try `delimiter={other}`" if other else "")
 
 
@@ -188,6 +188,12 @@ def _word(path: Path, line: int, cell: str) -> str:
             f"Labels of {_called(path)} must be words or numbers, got {shown(word)} on line {line}: repair that line."
         )
     return word
+
+
+def likely_delimiter(text: str) -> str:
+    """What seems to end the cells of a file: a comma if its first line has one, else a semicolon, a tab or a bar."""
+    first = text.lstrip().partition("\n")[0]
+    return next((c for c in ",;\t|" if c in first), ",")
 
 
 def _label_columns(path: Path, label, header: list[str] | None, width: int) -> list[int]:

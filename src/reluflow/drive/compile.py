@@ -52,7 +52,7 @@ def ready(part: str) -> None:
 
         process, waiting = _running[part], _waiting()
         if process.poll() is None:
-            announce(_kernel(part).py_func)
+            announce(_kernel(part))
         waiting.on_start()
         try:
             process.wait()

@@ -12,7 +12,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from reluflow import __version__
-from reluflow.data.files import from_csv_text
+from reluflow.data.files import from_csv_text, likely_delimiter
 from reluflow.explorer import encoding, single
 from reluflow.explorer import request as requests
 from reluflow.explorer.digits import shown
@@ -283,12 +283,13 @@ def overlaid(scheduler: Scheduler, ticket, asked: dict) -> bytes:
 
 
 def table_of(asked: dict) -> dict:
-    """The data of a CSV file as `rf.data.from_csv` reads them; one column of inputs gets a bias column."""
+    """The data of a CSV file as `rf.data.from_csv` reads them; one column of inputs gets a bias column. The page cannot
+    ask what ends the cells."""
     text, name = asked.get("text"), asked.get("name", "data.csv")
     if not isinstance(text, str) or not isinstance(name, str) or len(name) > 200:
         raise Refused("Send the `text` of a CSV file and its `name`.")
     try:
-        data = from_csv_text(text, name)
+        data = from_csv_text(text, name, delimiter=likely_delimiter(text))
     except ValueError as error:
         raise Refused(str(error)) from None
     most = requests.MOST

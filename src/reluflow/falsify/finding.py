@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reluflow._checks import plainly
-from reluflow.claim import Claim, Report
+from reluflow.claim import Claim, Report, said, sides
 from reluflow.falsify.judgement import Judged, chosen, excess, name
 from reluflow.falsify.picture import picture
 from reluflow.falsify.target import Target
@@ -141,20 +141,20 @@ class Finding:
         if self.verdict == "vacuous":
             return [f"{name}: vacuous {took}{tail}. {self.reason}"]
         claim = self.claim
-        said = f": {_sides(claim)}" if claim is not None else ""
+        nearest = f": {_sides(claim)}" if claim is not None else ""
         runs = f"runs: {h.line()}{_failure(h)}"
         if self.verdict == "not refuted":
             tight = self.tightness
             ratio = f", tightness {tight:.4g}" if tight == tight else ""
-            return [f"{name}: not refuted {took}{tail}{ratio} ({h.applied:,} runs apply)", f"nearest{said}", runs]
+            return [f"{name}: not refuted {took}{tail}{ratio} ({h.applied:,} runs apply)", f"nearest{nearest}", runs]
         tests = "; ".join(str(t) for t in self.tests)
         shrunk = ""
         if self.spec is not self.first:
             shrunk = (
-                f"numbers of data, start and scale shrunk from {self.first.characters} to {self.spec.characters} "
-                f"characters in {self.shrinking} runs; "
+                f"its numbers shortened from {self.first.characters} to {self.spec.characters} characters in all, in "
+                f"{self.shrinking} runs; "
             )
-        lines = [f"{name}: {self.verdict} {took}{tail}{said}", f"{shrunk}{tests}", runs]
+        lines = [f"{name}: {self.verdict} {took}{tail}{nearest}", f"{shrunk}{tests}", runs]
         return lines if self.verdict == "refuted" else [*lines, f"doubtful because {self.reason}"]
 
     def to_dict(self) -> dict:
@@ -188,9 +188,8 @@ class Finding:
 
 
 def _sides(claim: Claim) -> str:
-    power = "e^" if claim.log else ""
     where = f" (at {claim.at})" if claim.at is not None else ""
-    return f"{claim.text}: {power}{claim.measured:.6g} {claim.relation} {power}{claim.bound:.6g}{where}"
+    return f"{said(claim)}: {sides(claim)}{where}"
 
 
 def _failure(history: History) -> str:

@@ -69,11 +69,11 @@ function refused(error, quick) {
   waiting = due = false;
   clearTimeout(rest);
   if (accepted && store.run) {
-    refuse(`${error.message} The run shown is still the one before this change.`);
     Object.assign(store, copy(accepted));
     store.pending = false;
-    if (store.run.draft) whole();
+    if (store.run.draft) whole(); // a request of its own, which takes nothing back of what is said next
     else check();
+    refuse(`${error.message} The run shown is still the one before this change.`);
     tell("pending");
     tell("controls");
   } else if (store.presets.length && store.preset !== store.presets[0].name) {
@@ -83,6 +83,9 @@ function refused(error, quick) {
     setTimeout(() => changed(false));
   } else note(error.message);
 }
+
+// Changes with every request for a run: whether what was asked for is still wanted.
+export const latest = () => number;
 
 // Cancels whatever is still on its way: it is about something that is no longer shown.
 export function abandon() {

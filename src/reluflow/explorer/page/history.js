@@ -38,6 +38,7 @@ export function leave() {
   past.length = own.floor;
   ({ now, future } = own);
   own = null;
+  travelling = false; // a step whose run never came
   tell("history");
 }
 

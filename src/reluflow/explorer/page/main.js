@@ -1,7 +1,7 @@
 // Starting: what to show first, what the buttons do, and one picture for every frame of the screen.
 
 import { $, el } from "./dom.js";
-import { abandon, beside, changed, check, found, idle, note, overlay, show } from "./api.js";
+import { abandon, beside, changed, check, found, idle, latest, note, overlay, show } from "./api.js";
 import { begin, digits, fetchRun, isStatic, put, stored } from "./backend.js";
 import * as cards from "./cards.js";
 import * as controls from "./controls.js";
@@ -70,12 +70,14 @@ export function choose(name) {
 
 async function recorded(path) {
   abandon();
+  const mine = latest();
   try {
     const run = await fetchRun(path);
+    if (mine !== latest()) return; // something else was chosen meanwhile
     store.run = null;
     take(run);
   } catch (error) {
-    note(error.message);
+    if (mine === latest()) note(error.message);
   }
 }
 

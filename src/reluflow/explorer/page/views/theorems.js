@@ -103,13 +103,14 @@ export function sentence(report, result, word) {
   const name = `${nice(result)} (${SHORT[report.name.split(".")[0]] ?? "extra"})`, about = plain(report.title);
   if (word === "does not apply") {
     const h = report.hypotheses.find((x) => !met(x));
-    const value = h.verdict === "unmeasured" ? "could not be measured"
+    const value = h.verdict === "unmeasured" ? "could not be measured" : asks(h) ? (h.measured ? "yes" : "no")
       : `is ${num(h.measured, h.log)}, needs ${h.relation} ${num(h.bound, h.log)}`;
-    return `${name} does not apply: ${h.text} ${value}. (${about})`;
+    return `${name} does not apply: ${said(h)}${asks(h) ? ":" : ""} ${value}. (${about})`;
   }
   if (word === "violated" || word === "not met") {
     const c = report.claims.find((x) => x.verdict === "violated");
-    return `${name} is ${word}: ${c.text} is ${num(c.measured, c.log)}, not ${c.relation} ${num(c.bound, c.log)}. (${about})`;
+    const value = asks(c) ? `: ${c.measured ? "yes" : "no"}` : ` is ${num(c.measured, c.log)}, not ${c.relation} ${num(c.bound, c.log)}`;
+    return `${name} is ${word}: ${said(c)}${value}. (${about})`;
   }
   return `${name}: ${about}.`;
 }
@@ -126,9 +127,15 @@ const nice = (result) => {
 };
 const num = (v, log) => (typeof v !== "number" ? String(v) : log ? `e^${g(v, 6)}` : g(v, 6));
 
+// A claim that is a question: its sides are 1 or 0, yes or no.
+const YES = " (1: yes)";
+const asks = (c) => c.text.endsWith(YES) && typeof c.measured === "number";
+const said = (c) => (c.text.endsWith(YES) ? c.text.slice(0, -YES.length) : c.text);
+
 function claim(c, word) {
-  const margin = typeof c.margin === "number" ? g(c.margin, 3) : String(c.margin);
-  return el("tr", { title: c.note ?? "" }, el("td", {}, c.text),
-    el("td", { class: "num" }, `${num(c.measured, c.log)} ${c.relation} ${num(c.bound, c.log)}`),
+  const margin = asks(c) ? "" : typeof c.margin === "number" ? g(c.margin, 3) : String(c.margin);
+  const both = asks(c) ? (c.measured ? "yes" : "no") : `${num(c.measured, c.log)} ${c.relation} ${num(c.bound, c.log)}`;
+  return el("tr", { title: c.note ?? "" }, el("td", {}, said(c)),
+    el("td", { class: "num" }, both),
     el("td", { class: "num" }, margin), el("td", { class: KIND[word] ?? "unknown" }, word));
 }
