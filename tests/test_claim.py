@@ -70,6 +70,8 @@ def test_a_question_is_answered_by_yes_or_no():
     claims = [rf.Claim("both layers are trained (1: yes)", v, "=", 1.0) for v in (0.0, 1.0)]
     assert [c.statement() for c in claims] == ["both layers are trained: no", "both layers are trained: yes"]
     assert [c.verdict for c in claims] == ["violated", "holds"]
+    html = rf.Report("mine.lemma", claims)._repr_html_()
+    assert "(1: yes)" not in html and ">no<" in html and ">yes<" in html
 
 
 def test_places_are_words_and_numbers():

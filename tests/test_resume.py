@@ -96,7 +96,7 @@ def test_writing_a_run_meanwhile_changes_no_bit_of_it_and_its_end_is_written_too
 
 
 def test_what_cannot_go_on_is_refused_in_a_sentence(tmp_path):
-    with pytest.raises(ValueError, match=r"needs an end behind that of the run, got one that has reached it at t = 2"):
+    with pytest.raises(ValueError, match=r"needs a `t1` later than the end of the run, which has reached t = 2"):
         rf.resume(rf.solve(cloud(), t1=2.0))
     with pytest.raises(ValueError, match="needs a run that can go on, got one that converged at t = "):
         rf.resume(rf.solve(rf.Problem(rf.Data([[1.0]], [1.0]), rf.init.balanced(2, 1, -2.0, seed=0))), t1=1e9)

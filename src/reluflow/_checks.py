@@ -63,7 +63,10 @@ def as_finite(name: str, value, *, ndim: int | None = None, hint: str = "") -> n
                 raise TypeError
             array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"`{name}` must be an array of real numbers, got {type(value).__name__}{way_out}") from None
+        got = f"{type(value).__name__}"
+        if isinstance(value, list | tuple) and any(isinstance(v, str) for v in value):
+            got = f"the word {shown(next(v for v in value if isinstance(v, str)))}"
+        raise ValueError(f"`{name}` must be an array of real numbers, got {got}{way_out}") from None
     if ndim is not None and array.ndim != ndim:
         raise ValueError(f"`{name}` must have {ndim} dimension(s), got shape {array.shape}{way_out}")
     if not np.all(np.isfinite(array)):
@@ -95,6 +98,8 @@ def one_of(name: str, value, allowed) -> str:
 
 def whole(name: str, value, *, least: int, hint: str) -> int:
     """`value` as an int at least `least`."""
+    if isinstance(value, float) and value.is_integer() and value >= least:
+        hint = f"write {value:.0f}"
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"`{name}` must be a whole number >= {least}, got {shown(value)}: {hint}.")
     return int(value)

@@ -161,7 +161,7 @@ _ROWS = (
         ),
         tail=Formulas(value="-z", force="-z", curvature="-z"),
     ),
-    # Its curvature jumps where a margin passes 1: steps are shortened there by their error, stretches end there.
+    # Its curvature jumps where a margin passes 1: steps and stretches end there.
     Loss(
         name="hinge2",
         code=4,

@@ -26,6 +26,7 @@ import numpy as np
 from reluflow import _text
 from reluflow._checks import number
 from reluflow.data.core import class_margins
+from reluflow.methods import DecayLimit
 from reluflow.outcome import Outcome
 from reluflow.replay import Moments
 
@@ -160,6 +161,13 @@ def phases(sol: Solution, tol: float = 1e-2) -> Phases:
     convergence, and a plateau may be left. The module's text says what else depends on the end.
     """
     tol = number("tol", tol, rule="in (0, 1)", ok=lambda v: 0.0 < v < 1.0, hint="0.01 is the default")
+    if isinstance(sol.method, DecayLimit):
+        clock, log_loss = sol.checkpoints.clock, sol.checkpoints.log_loss
+        found = Phases([_phase(sol, "plateau", clock[0], clock[-1], log_loss[-1])])
+        found.note = (
+            "Of the slow motion of `rf.DecayLimit`: the loss stays as it is, or jumps at events; `sol.log_norm` moves."
+        )
+        return found
     found = _phases(sol, tol)
     last = found[-1].kind
     if sol.outcome is not Outcome.STATIONARY and last != "convergence":

@@ -71,8 +71,8 @@ def _refuse_what_has_ended(old: Solution, end: float) -> None:
         )
     if old.recording.checkpoints.clock[-1] >= end:
         raise ValueError(
-            f"`rf.resume` needs an end behind that of the run, got one that has reached it at t = {old.t_end:g}: "
-            "give a later `t1`."
+            f"`rf.resume` needs a `t1` later than the end of the run, which has reached t = {old.t_end:g}: give one, "
+            "on the command line by `--set solve.t1=...`."
         )
 
 

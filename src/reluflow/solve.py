@@ -41,8 +41,8 @@ def solve(
     `progress=True` shows a bar in a terminal or a notebook, `progress=False` none; left out, one appears after two
     seconds in interactive use. A function given as `progress` is called with a `Progress` about ten times a second
     instead. Ctrl-C (also SIGTERM, SIGHUP, SIGXCPU) returns the part computed so far; a second one, or one before the
-    start, while kernels are compiled, raises KeyboardInterrupt immediately. An outcome that is neither reached, stationary nor interrupted raises `SolveError`,
-    whose `.solution` holds the run; `throw=False` returns it instead.
+    start, while kernels are compiled, raises KeyboardInterrupt immediately. An outcome that is neither reached,
+    stationary nor interrupted raises `SolveError`, whose `.solution` holds the run; `throw=False` returns it instead.
     """
     method, save = method_for(problem, method or FLOW), save or SAVE
     end = end_clock(problem, t1, log_t1, method)

@@ -28,6 +28,13 @@ def said(*arguments, code=0) -> str:
     return result.output
 
 
+@pytest.mark.parametrize("t1", ["abc", "1/0", "-3", "1e400", "1e-9999999999", "nan"])
+def test_a_time_that_is_none_is_one_sentence(t1, tmp_path):
+    (tmp_path / "two.toml").write_text(TOML, encoding="utf-8")
+    result = CliRunner().invoke(app, ["certify", str(tmp_path / "two.toml"), f"--t1={t1}"])
+    assert isinstance(result.exception, ValueError) and f"got {t1}: try 30." in str(result.exception)
+
+
 def test_a_theorem_is_proved_saved_and_checked(tmp_path):
     experiment, certificate = tmp_path / "two.toml", tmp_path / "two.json"
     experiment.write_text(TOML, encoding="utf-8")

@@ -1,6 +1,8 @@
 """`reluflow falsify`: files, options and sentences."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -45,10 +47,14 @@ def test_a_function_of_a_file_is_refuted_and_written_as_toml_python_and_table(co
         "picture.png",
         "before_shrinking.toml",
     }
-    import reluflow as rf
-
-    assert rf.Experiment.from_toml.__self__ is rf.Experiment
+    said = subprocess.run([sys.executable, tmp_path / "out" / "counterexample.py"], capture_output=True, text=True)
+    assert float(said.stdout) < 0.0, said.stderr  # the margin
     assert "[data]" in (tmp_path / "out" / "counterexample.toml").read_text()
+
+
+def test_the_number_of_runs_is_kept(conjecture):
+    done = reluflow(f"{conjecture}:sometimes", "--space", "line", "--set", "space.n=2", "--runs", 3)
+    assert "runs: 3" in done.stdout or "in 3 runs" in done.stdout or "after 3 runs" in done.stdout, done.output
 
 
 def test_a_file_says_all_and_dotted_keys_change_it(conjecture, tmp_path):

@@ -106,6 +106,13 @@ def test_a_network_that_does_not_fit_jumps_at_the_predicted_time(k, tau):
     assert loss[2] < 0.95 * loss[0]
 
 
+def test_the_slow_motion_has_no_phases_made_of_rounding():
+    x = np.random.default_rng(0).normal(size=(6, 3))
+    sol = rf.solve(rf.Problem(rf.Data(x, np.sign(x[:, 0])), rf.init.balanced(10, 3, -5.0)), rf.DecayLimit(), t1=20.0)
+    phases = sol.phases()
+    assert [p.kind for p in phases] == ["plateau"] and "rf.DecayLimit" in phases.note
+
+
 def test_a_moment_inside_is_the_end_of_a_shorter_run_and_survives_the_disk(tmp_path):
     problem = fitting(4)
     sol = rf.solve(problem, rf.DecayLimit(), t1=3.0)

@@ -156,8 +156,8 @@ def _spaced(claim, table: dict) -> None:
     if len(wrong) == len(kinds):
         raise wrong[0]
     raise ValueError(
-        f"`{getattr(claim, '__name__', 'claim')}` has no space of its own: add `--space KIND`, for instance `--space line --set space.n=3 "
-        "--set space.width=6`."
+        f"`{getattr(claim, '__name__', 'claim')}` has no space of its own: add `--space KIND`, for instance "
+        "`--space line --set space.n=3 --set space.width=6`."
     )
 
 

@@ -408,13 +408,13 @@ def move_passive(problem, state, run, work, alone):
                 shrink_dead(problem, state, span, j)
             continue
         keep(state, alone, j)
-        used, seen, nearest = run.log_used, run.n_events, run.nearest
+        before = counts(run)
         follow(problem, state, run, work, alone, j)
         if run.log_used >= work.log.shape[0]:
-            run.log_used, run.n_events, run.nearest = used, seen, nearest
+            count_from(run, before)
             put_back(problem, state, alone, j)
             return
-        run.n_jump_events += run.n_events - seen
+        run.n_jump_events += run.n_events - before.events
     span.next = m
 
 
@@ -458,11 +458,11 @@ def horizon(problem, state, run, work, alone, v):
         if c[j] >= span.c_passive or state.dead[j] != 0 or problem.first == 1:
             continue
         keep(state, alone, j)
-        used, seen, nearest = run.log_used, run.n_events, run.nearest
+        before = counts(run)
         # Half again as large as it is now, for a neuron that is above the mark already.
         span.stop = max(span.c_stop, c[j] + 0.4)
         span.until = min(span.until, follow(problem, state, run, work, alone, j))
-        run.log_used, run.n_events, run.nearest = used, seen, nearest
+        count_from(run, before)
         put_back(problem, state, alone, j)
     run.clock = clock
     return span.until

@@ -26,6 +26,7 @@ from reluflow.engine.explicit import delta_log, on_invariant
 from reluflow.engine.field import FRESH, ON, PINNED, SLID, copy, fill, times
 from reluflow.engine.layout import row, weights
 from reluflow.engine.locate import GRAIN, LEFT, norm_q
+from reluflow.engine.loss import tailed
 from reluflow.engine.surfaces import Hold
 
 NODES = 6  # of the Gauss rule, and coefficients of a polynomial
@@ -33,6 +34,7 @@ TAYLOR = 18
 MOST_LOOKS = 4000  # between two of the places of LOOKS: beyond, what is left to exclude is rounding
 LOOKS = 10  # places at which the sign on a surface is tested before its crossing is located
 MOST_EVENTS = 400  # of one neuron in one stretch
+UNSEEN, PLACES = 0.1, 4  # of a stretch's tolerance: forces that would turn a neuron by less in it are errors
 
 _x, _w = np.polynomial.legendre.leggauss(NODES)
 AT, WEIGHT = 0.5 * (1.0 + _x), 0.5 * _w
@@ -812,6 +814,36 @@ def bend_of_hold(one, k, length):
 
 
 @inner
+def live_force(state, one, j, x):
+    """The sum of the moduli of the live forces on neuron j at x of the piece."""
+    total = 0.0
+    for k in range(state.bits.shape[1]):
+        if (state.code[j, k] & 3) < SLID:
+            total += abs(value(one.C, k, x))
+    return total
+
+
+@inner
+def clearly_lost(problem, state, window, watch, j, x):
+    """Whether the hold that neuron j loses at x of the piece is lost by more than errors of the outputs before its end,
+    looked at in a few places; UNSEEN tolerances are errors, if the live forces on the neuron are as small.
+
+    Once its live data are fitted, the sign of their forces changes from stretch to stretch, and the neuron would be
+    released and held again without end. Forces with an exponential tail are right to their own size, and those that
+    decay balances stay small: there any loss counts.
+    """
+    one, stretch = window.one, window.stretch
+    small = UNSEEN * stretch.rtol
+    if problem.decay > 0.0 or tailed(problem.loss):
+        return True
+    for p in range(PLACES + 1):
+        at = x + (stretch.length - x) * p / PLACES
+        if live_force(state, one, j, at) > small or probe(one, watch, at) * watch.hold.scale < -small:
+            return True
+    return False
+
+
+@inner
 def first_loss_of_hold(problem, state, work, window, j):
     """Where neuron j is first released from a surface, if that comes before the event of `stretch`."""
     one, stretch = window.one, window.stretch
@@ -839,7 +871,9 @@ def first_loss_of_hold(problem, state, work, window, j):
         if x < stretch.x:
             need = value(one.C, k, x) - force(one.B, x)
             _, side = surfaces.held_margin(force(one.F, x), need, hold)
-            stretch.x, stretch.hit, stretch.side = x, k, side
+            # From pinned to sliding is the same motion.
+            if side == 2 or clearly_lost(problem, state, window, watch, j, x):
+                stretch.x, stretch.hit, stretch.side = x, k, side
 
 
 @inner

@@ -52,6 +52,11 @@ class Budget:
         """The part that is used up."""
         return self.taken / self.runs if self.runs is not None else self.spent / self.workers / self.seconds
 
+    @property
+    def left(self) -> int | None:
+        """How many runs are left; None where seconds count."""
+        return None if self.runs is None else max(0, self.runs - self.taken)
+
 
 @dataclass
 class Best:
@@ -176,7 +181,8 @@ class _Search:
         steps = STRATEGIES[self.strategy](self.space.dim(size, needs), self.seed)
         draws = next(steps)
         while self.budget.share < until:
-            specs = [self._spec(u, size) for u in draws]
+            left = self.budget.left
+            specs = [self._spec(u, size) for u in draws[:left]]
             scores = []
             for spec, found in zip(specs, self._judge(pool, specs)):
                 self.budget.taken += 1
@@ -186,6 +192,8 @@ class _Search:
                     return spec, found
                 scores.append(self._scored(spec, found))
             self.tell(size)
+            if len(scores) < len(draws):
+                return None
             draws = steps.send(np.array(scores))
         return None
 

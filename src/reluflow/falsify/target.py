@@ -1,11 +1,13 @@
 """What is attacked: a check by its name and form, or a function of the user's own, and which of its claims."""
 
 import inspect
+import json
 import math
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,11 +60,20 @@ class Target:
         return Judged(found.tier, found.value, found.text, found.tight, time.process_time() - began)
 
     def python(self) -> str:
-        """The line that judges `subject`."""
+        """The lines that judge `subject`."""
         if not isinstance(self.claim, str):
-            return f"print(rf.check({self.name}, subject))"
+            return self._function()
         form = f', form="{self.form}"' if self.form else ""
         return f'print(rf.check("{self.claim}", subject{form}))'
+
+    def _function(self) -> str:
+        """The same where the claim is a function, read from its file if it has one."""
+        file = Path(getattr(getattr(self.claim, "__code__", None), "co_filename", ""))
+        if not self.name.isidentifier() or not file.is_file():
+            name = self.name if self.name.isidentifier() else "claim"
+            return f"# `{name}` is the function that was searched, which is in no file.\nprint({name}(subject))"
+        found = f'{self.name} = runpy.run_path({json.dumps(str(file.resolve()))})["{self.name}"]'
+        return f"import runpy\n\n{found}\nprint({self.name}(subject))"
 
 
 def target(claim, form: str | None, only: str, space) -> Target:
