@@ -147,7 +147,8 @@ def test_reports_name_their_unusual_words_and_the_glossary_explains_them():
     report = rf.Report("mine", [rf.Claim("basin of the first direction", 1.0, "=", 1.0)], [rf.Claim("h", 2, "=", 1)])
     assert "words: basin (explained by `reluflow words`)" in str(report)
     assert (
-        "<summary>words</summary>" in report._repr_html_() and "basins of a problem add up to 1" in report._repr_html_()
+        "<summary>words</summary>" in report._repr_html_()
+        and "basins of one sign and the share that dies add up to 1" in report._repr_html_()
     )
     bias = rf.bias.report(rf.solve(rf.Problem(rf.data.two_points(), rf.init.balanced(6, 2, log_scale=-3.0))))
     for word in ("basin", "minimum norm", "PL ratio"):

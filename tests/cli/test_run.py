@@ -347,7 +347,8 @@ def test_control_c_keeps_what_there_is(here, capsys, monkeypatch):
     (here / "long.toml").write_text(TOML.replace("t1 = 5.0", "t1 = 1e9") + more)
     monkeypatch.setattr(time, "perf_counter", Clock(at=30, do=press_ctrl_c))
     assert reluflow("run", "long.toml", "--out", "out") == 130
-    assert "interrupted" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "interrupted" in said and "continue with: reluflow run --resume out" in said
     assert rf.load("out").outcome is rf.Outcome.INTERRUPTED
 
 

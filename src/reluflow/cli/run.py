@@ -170,6 +170,8 @@ def _report(sol, out: Path, name: str, wanted: _Wanted) -> None:
         typer.echo(json.dumps(facts(sol) | {"run": str(out), "key": sol.key} | again))
     else:
         _summary(sol, out)
+        if sol.outcome is Outcome.INTERRUPTED:
+            typer.echo(f"continue with: reluflow run --resume {out}")
         if agrees is not None:
             _show.console().print(str(agrees), markup=False, soft_wrap=True)
     if plot is not None:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from reluflow._checks import one_output
+from reluflow.methods import DecayLimit
 from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, class_colours, sign_colours, style
 
 FROM = np.log(1e-2)  # log t at which axes over log t begin
@@ -291,13 +292,18 @@ def overview(sol, title: str = ""):
     shown = sol.log_t >= (FROM if sol.problem.tailed else _from(sol))
     late = late and int(np.count_nonzero(shown)) > 1
     shown = shown if late else np.full(len(sol.t), True)
-    x, when = (sol.log_t / np.log(10), "log10 t") if late else (sol.t, "t")
+    clock = "tau" if isinstance(sol.method, DecayLimit) else "t"
+    x, when = (sol.log_t / np.log(10), f"log10 {clock}") if late else (sol.t, clock)
     with style():
         fig = Picture(figsize=(3.3 * count, 3.1), layout="constrained")
         axes = iter(fig.subplots(1, count))
         timed = [next(axes), next(axes)]
         height = sol.log_loss / np.log(10) if late else sol.loss
         timed[0].plot(x[shown], height[shown], color=INK)
+        if (
+            np.all(np.isfinite(sol.log_loss)) and np.ptp(sol.log_loss) <= 1e-9
+        ):  # it stays, as under `rf.DecayLimit`: what moves is rounding
+            timed[0].set_ylim(*((height[0] - 1.0, height[0] + 1.0) if late else (0.0, 1.5 * height[0])))
         timed[0].set(title="Loss", ylabel="log10 of the loss" if late else None)
         _neurons(timed[1], x[shown], sol.log_norm[shown], colours)
         timed[1].set(title="Neurons", ylabel="log |w|")
