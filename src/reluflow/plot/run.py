@@ -300,9 +300,8 @@ def overview(sol, title: str = ""):
         timed = [next(axes), next(axes)]
         height = sol.log_loss / np.log(10) if late else sol.loss
         timed[0].plot(x[shown], height[shown], color=INK)
-        if (
-            np.all(np.isfinite(sol.log_loss)) and np.ptp(sol.log_loss) <= 1e-9
-        ):  # it stays, as under `rf.DecayLimit`: what moves is rounding
+        # A loss that stays, as under `rf.DecayLimit`, moves by rounding only.
+        if np.all(np.isfinite(sol.log_loss)) and np.ptp(sol.log_loss) <= 1e-9:
             timed[0].set_ylim(*((height[0] - 1.0, height[0] + 1.0) if late else (0.0, 1.5 * height[0])))
         timed[0].set(title="Loss", ylabel="log10 of the loss" if late else None)
         _neurons(timed[1], x[shown], sol.log_norm[shown], colours)
