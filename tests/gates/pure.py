@@ -16,9 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
-ENGINE = ("engine/*", "drive/*", *(f"{n}.py" for n in "methods solve limit solution events phases store".split()))
-# Of no use to plain Python (tests/engine/test_jit.py), and plain Python anyway (tests/decay/test_decay_limit.py).
-COMPILER = ("engine/_jit.py", "engine/_parts.py", "drive/slow.py", "drive/slow_tail.py")
+# What is compiled: every other file runs as plain Python in all tests.
+ENGINE = ("engine/*", "engine/vector/*")
+# Of no use to plain Python (tests/engine/test_jit.py).
+COMPILER = ("engine/_jit.py", "engine/_parts.py")
 SOURCE = Path(__file__).parents[2] / "src" / "reluflow"
 
 if __name__ == "__main__":
@@ -323,6 +324,240 @@ def late_times(loss):
     data = rf.Data([[1.0, 0.2], [0.3, 1.0], [-1.0, 0.5]], [1.0, -1.0, 1.0])
     problem = rf.Problem(data, rf.init.balanced(3, 2, log_scale=-3.0, seed=1), loss=loss)
     return seen(rf.solve(problem, rf.Flow(rtol=RTOL), log_t1=230.0), log_t=[0.0, 3.0, 30.0, 230.0])
+
+
+def forced(regime, problem, method, t1=None):
+    """A flow in one regime."""
+    flow.REGIME = regime
+    try:
+        return solved(problem, method, t1)
+    finally:
+        flow.REGIME = None
+
+
+@several(steps=("coupled", 8, 1e-4), windows=("windows", 8, 1e-4), fine=("windows", 8, 1e-6), more=("coupled", 9, 1e-7))
+def a_kink_of_the_loss(regime, seed, rtol):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(8, 3)), rng.choice([-1.0, 1.0], 8)
+    problem = rf.Problem(rf.Data(x, y), rf.init.balanced(6, 3, log_scale=-1.0, seed=seed), loss="hinge2")
+    return forced(regime, problem, rf.Flow(rtol=rtol), 12.0)
+
+
+@case
+def a_neuron_slides_into_w_0():
+    # E7 of the findings: solutions are not unique from there on.
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(8, 2)), rng.normal(size=8)
+    w, a = 0.1 * rng.normal(size=(20, 2)), 0.1 * rng.normal(size=20)
+    problem = rf.Problem(rf.Data(np.sqrt(0.3) * x, y), rf.Params(w[:12] / 2, a[:12] / np.sqrt(0.075)))
+    return solved(problem, rf.Flow(rtol=1e-6), 5.0)
+
+
+@several(leaky=(0.2, 1), relu=(0.0, 0))
+def a_neuron_at_w_0_among_many_rows(slope, seed):
+    # More ways out than are tabulated: they are climbed to.
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(14, 6))
+    x[:, 0] = np.abs(x[:, 0]) + 1.0
+    w = np.zeros((2, 6))
+    w[0, 0] = 0.05
+    problem = rf.Problem(rf.Data(x, rng.uniform(0.5, 3.0, 14)), rf.Params(w, [1.0, -0.8]), train="first",
+                         activation=rf.LeakyReLU(slope))  # fmt: skip
+    return solved(problem, rf.Flow(rtol=1e-4), 5.0)
+
+
+@several(norms=(5,), parallel=(0,))
+def very_stiff_data(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(6, 3))
+    if seed == 5:
+        X *= (np.logspace(-2, 2, 6) / np.linalg.norm(X, axis=1))[:, None]
+    else:
+        X[1] = X[0] + 1e-6 * rng.normal(size=3)
+    y = np.r_[1.0, -1.0, rng.normal(size=4)]
+    return solved(rf.Problem(rf.Data(X, y), rf.init.balanced(8, 3, -2.0, seed=seed)), rf.Flow(rtol=1e-5), 300.0)
+
+
+@several(square=("square",), logistic=("logistic",))
+def stiff_steps_that_end_at_events(loss):
+    # The rates of the residuals are six decades apart.
+    x = np.array([[30.0, 0.0, 1.0], [0.0, 0.03, 0.02], [0.5, 0.4, -1.0]])
+    y = np.array([1.0, -1.0, 1.0]) if loss == "logistic" else np.array([1.0, 0.02, -0.5])
+    return solved(rf.Problem(rf.Data(x, y), rf.init.balanced(5, 3, log_scale=-2.0, seed=3), loss=loss), None, 300.0)
+
+
+@case
+def five_points_until_rest():
+    return solved(rf.Problem(rf.data.five_points(), rf.init.balanced(6, 2, log_scale=-4.0, seed=1)))
+
+
+@case
+def a_stiff_linear_network():
+    w = np.array([[0.3, 0.2], [0.1, -0.3]])
+    data = rf.Data(np.diag([1.0, 1e-2]), [1.0, 1.0])
+    return solved(rf.Problem(data, rf.Params(w, np.linalg.norm(w, axis=1)), activation="linear"), None, 3e4)
+
+
+@several(space=(3,), four=(4,))
+def a_neuron_at_w_0_leaves_by_the_first_way(d):
+    rng = np.random.default_rng(d)
+    x = rng.normal(size=(4, d))
+    x[:, 0] = np.abs(x[:, 0]) + 1.0
+    w = np.zeros((2, d))
+    w[0, 0] = 0.05
+    return solved(rf.Problem(rf.Data(x, rng.uniform(0.5, 3.0, 4)), rf.Params(w, [1.0, -0.8]), train="first"), None, 6.0)
+
+
+@several(sooner=(0, 0), later=(10_000, 10_000))
+def regimes_that_follow_the_rate_of_events(small, large):
+    kept = flow.SMALL, flow.LARGE
+    flow.SMALL, flow.LARGE = small, large
+    try:
+        rng = np.random.default_rng(8)
+        x = rng.normal(size=(8, 2))
+        init = rf.init.balanced(12, 2, log_scale=-1.0, seed=8)
+        return solved(rf.Problem(rf.Data(x, rng.normal(size=8)), init), rf.Flow(rtol=1e-4), 20.0)
+    finally:
+        flow.SMALL, flow.LARGE = kept
+
+
+@several(one=(1,), two=(2,))
+def neurons_shared_among_threads(threads):
+    kept, flow.PAYS = flow.PAYS, 0
+    flow.REGIME = "windows"
+    try:
+        problem = spread(1, "square", 0.0, rf.init.balanced, 20)
+        return solved(problem, rf.Flow(rtol=1e-4), 2.0, limits=rf.Limits(threads=threads))
+    finally:
+        flow.PAYS, flow.REGIME = kept, None
+
+
+# Several outputs ------------------------------------------------------------------------------------------------------
+
+
+def outputs(seed, k, loss, width=4, log_scale=-1.0, slope=0.0):
+    """Four points in three dimensions, k outputs."""
+    rng = np.random.default_rng([seed, 78])
+    x = rng.normal(size=(4, 3))
+    y = rng.normal(size=(4, k)) if loss == "square" else np.arange(4) % k
+    init = rf.init.balanced(width, 3, log_scale, seed=seed, outputs=k)
+    return rf.Problem(rf.Data(x, y), init, loss=loss, activation=rf.LeakyReLU(slope))
+
+
+@several(
+    square=(1, 2, "square"),
+    softmax=(3, 3, "softmax"),
+    leaky=(2, 2, "square", 4, -1.0, 0.3),
+    small=(1, 2, "square", 3, -30.0),
+    small_softmax=(2, 3, "softmax", 3, -30.0),
+)
+def several_outputs(*draw):
+    return solved(outputs(*draw), rf.Flow(rtol=1e-4), 70.0 if draw[4:5] == (-30.0,) else 5.0)
+
+
+def in_space(seed, k, loss):
+    """Five points, six neurons of size 0.3, which slide."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(5, 3))
+    y = rng.normal(size=(5, k)) if loss == "square" else np.arange(5) % k
+    w = 0.3 * rng.normal(size=(6, 3))
+    a = rng.normal(size=(6, k))
+    a *= (np.linalg.norm(w, axis=1) / np.linalg.norm(a, axis=1))[:, None]
+    return rf.Problem(rf.Data(x, y), rf.Params(w, a), loss=loss)
+
+
+@several(
+    **{
+        f"{regime} {loss} {seed}": (regime, seed, k, loss)
+        for regime in ("coupled", "windows")
+        for seed, k, loss in ((1, 2, "square"), (3, 3, "square"), (3, 3, "softmax"), (6, 2, "square"))
+    }
+)
+def several_outputs_that_slide(regime, seed, k, loss):
+    return forced(regime, in_space(seed, k, loss), rf.Flow(rtol=1e-4), 8.0)
+
+
+@case
+def several_outputs_from_w_0():
+    data = rf.Data([[1.0, 0.0], [0.0, 1.0], [-0.6, -0.8]], [[-1.0, -0.5], [-0.5, -0.2], [-0.7, 0.1]])
+    w = np.array([[0.0, 0.0], [0.3, 0.4], [-0.5, 0.2]])
+    return solved(rf.Problem(data, rf.Params(w, [[0.5, 0.2], [-0.4, 0.3], [-0.3, 0.4]])), rf.Flow(rtol=1e-4), 3.0)
+
+
+@case
+def several_outputs_and_a_neuron_at_w_0_that_leaves():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(4, 3))
+    x[:, 0] = np.abs(x[:, 0]) + 1.0
+    y = rng.uniform(0.5, 3.0, (4, 1)) * np.ones(2)
+    w, a = np.zeros((2, 3)), np.array([[1.0, 1.0], [-0.8, -0.8]])
+    w[0, 0] = 0.05
+    return solved(rf.Problem(rf.Data(x, y), rf.Params(w, a)), rf.Flow(rtol=1e-4), 6.0)
+
+
+@case
+def several_outputs_held_on_dependent_normals():
+    angles = 2.0 * np.pi * np.arange(3) / 3.0
+    x = np.vstack([np.column_stack([np.cos(angles), np.sin(angles), np.zeros(3)]), [0.1, 0.0, 1.0]])
+    a = np.array([[1.0, 1.0], [1.0, 0.9]])
+    w = np.array([[0.0, 0.0, 1.0], [0.0, 0.1, 1.0]])
+    w *= (np.linalg.norm(a, axis=1) / np.linalg.norm(w, axis=1))[:, None]
+    y = np.array([-1.0, -1.0, -1.0, 1.0])
+    problem = rf.Problem(rf.Data(x, np.column_stack([y, y])), rf.Params(w, a, log_scale=-1.0))
+    return solved(problem, rf.Flow(rtol=1e-4), 12.0)
+
+
+@case
+def several_outputs_until_rest():
+    return solved(in_space(2, 2, "square"), rf.Flow(rtol=1e-4))
+
+
+@case
+def several_outputs_with_opposite_rows():
+    rng = np.random.default_rng(5)
+    base = rng.normal(size=(2, 2))
+    x = np.vstack([base, -2.0 * base[:1], 0.5 * base[1:], np.zeros((1, 2))])
+    init = rf.init.balanced(5, 2, log_scale=-1.0, seed=5, outputs=2)
+    return solved(rf.Problem(rf.Data(x, rng.normal(size=(5, 2))), init), rf.Flow(rtol=1e-4), 6.0)
+
+
+@several(square=(1, 2, "square"), softmax=(3, 3, "softmax"), leaky=(2, 2, "square", 4, -1.0, 0.3))
+def windows_of_several_outputs(*draw):
+    return forced("windows", outputs(*draw), rf.Flow(rtol=1e-3), 3.0)
+
+
+@several(square=("square",), softmax=("softmax",))
+def stiff_steps_of_several_outputs(loss):
+    problem = outputs(4, 2, loss)
+    x = problem.data.x * np.array([30.0, 0.3, 1.0])
+    return solved(rf.Problem(rf.Data(x, problem.data.y), problem.init, loss=loss), rf.Flow(rtol=1e-4), 20.0)
+
+
+@case
+def orthogonal_inputs_from_tiny_weights():
+    problem = rf.Problem(rf.Data(np.eye(3), np.arange(3)), rf.init.balanced(4, 3, -200.0, outputs=3), loss="softmax")
+    return solved(problem, rf.Flow(rtol=1e-5), 3000.0)
+
+
+@case
+def several_outputs_at_late_times():
+    sol = rf.solve(outputs(3, 2, "softmax", 3), rf.Flow(rtol=1e-4), log_t1=30.0)
+    return seen(sol, log_t=[0.0, 3.0, 30.0])
+
+
+@several(
+    plain=("square", {}),
+    softmax=("softmax", {}),
+    batch=("softmax", {"batch": 2}),
+    single=("square", {"dtype": "float32"}),
+)
+def descent_with_several_outputs(loss, options):
+    return solved(outputs(2, 2, loss), rf.Descent(0.05, fast_forward=False, **options), 3.0)
+
+
+@several(square=("square",), softmax=("softmax",))
+def the_stepped_flow_with_several_outputs(loss):
+    return solved(outputs(2, 2, loss), rf.SteppedFlow(rtol=1e-3), 2.0)
 
 
 # A run and what is asked of it afterwards -----------------------------------------------------------------------------
