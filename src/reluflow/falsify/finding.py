@@ -99,7 +99,7 @@ class Finding:
         """A snippet that makes the subject and judges it, bit for bit."""
         if self.spec is None:
             return ""
-        return "\n".join([*self.spec.python(self.target.needs), self.target.python()]) + "\n"
+        return "\n".join([*self.spec.python(self.target.needs), self.target.python(self.claim)]) + "\n"
 
     def plot(self):
         """A picture: the run, what was measured against its bound, and how the search came to it."""

@@ -59,21 +59,23 @@ class Target:
             found = Judged(ERROR, 0.0, f"{type(error).__name__}: {' '.join(str(error).split())}"[:300])
         return Judged(found.tier, found.value, found.text, found.tight, time.process_time() - began)
 
-    def python(self) -> str:
-        """The lines that judge `subject`."""
+    def python(self, found: Claim | None = None) -> str:
+        """The lines that judge `subject`; `found` is the claim that was judged."""
         if not isinstance(self.claim, str):
-            return self._function()
+            return self._function(found)
         form = f', form="{self.form}"' if self.form else ""
         return f'print(rf.check("{self.claim}", subject{form}))'
 
-    def _function(self) -> str:
-        """The same where the claim is a function, read from its file if it has one."""
+    def _function(self, found: Claim | None) -> str:
+        """The same where the claim is a function, read from its file if it has one. `rf.check` takes no margins."""
+        assert callable(self.claim)
         file = Path(getattr(getattr(self.claim, "__code__", None), "co_filename", ""))
-        if not self.name.isidentifier() or not file.is_file():
-            name = self.name if self.name.isidentifier() else "claim"
-            return f"# `{name}` is the function that was searched, which is in no file.\nprint({name}(subject))"
-        found = f'{self.name} = runpy.run_path({json.dumps(str(file.resolve()))})["{self.name}"]'
-        return f"import runpy\n\n{found}\nprint({self.name}(subject))"
+        name = self.name if self.name.isidentifier() else "claim"
+        margin = found is not None and (found.text, found.relation, found.bound) == (_about(self.claim), ">=", 0.0)
+        judged = f"print({name}(subject))" if margin else f"print(rf.check({name}, subject))"
+        if name != self.name or not file.is_file():
+            return f"# `{name}` is the function that was searched, which is in no file.\n{judged}"
+        return f'import runpy\n\n{name} = runpy.run_path({json.dumps(str(file.resolve()))})["{name}"]\n{judged}'
 
 
 def target(claim, form: str | None, only: str, space) -> Target:
@@ -117,6 +119,11 @@ def _function(name: str) -> Callable:
     return _mine[name] if name in _mine else _import(name).check
 
 
+def _about(function: Callable) -> str:
+    """What a margin is about."""
+    return (inspect.getdoc(function) or "").split("\n")[0] or "the margin"
+
+
 def _as_check(function: Callable) -> Callable:
     """The function, with a plain number understood as a margin: the claim holds where it is >= 0."""
 
@@ -125,8 +132,7 @@ def _as_check(function: Callable) -> Callable:
         if isinstance(found, bool | np.bool_):
             return bool(found)
         if isinstance(found, float | int | np.floating | np.integer):
-            text = (inspect.getdoc(function) or "").split("\n")[0] or "the margin"
-            return Claim(text, float(found) if math.isfinite(found) else math.nan, ">=", 0.0)
+            return Claim(_about(function), float(found) if math.isfinite(found) else math.nan, ">=", 0.0)
         return found
 
     judge.__doc__, judge.__name__ = function.__doc__, getattr(function, "__name__", "claim")

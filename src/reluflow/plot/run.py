@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from reluflow._checks import one_output
-from reluflow.methods import DecayLimit
 from reluflow.plot.palette import DATA, FAINT, INK, MINUS, PAPER, PLUS, class_colours, sign_colours, style
 
 FROM = np.log(1e-2)  # log t at which axes over log t begin
@@ -292,7 +291,7 @@ def overview(sol, title: str = ""):
     shown = sol.log_t >= (FROM if sol.problem.tailed else _from(sol))
     late = late and int(np.count_nonzero(shown)) > 1
     shown = shown if late else np.full(len(sol.t), True)
-    clock = "tau" if isinstance(sol.method, DecayLimit) else "t"
+    clock = "tau" if type(sol.method).__name__ == "DecayLimit" else "t"
     x, when = (sol.log_t / np.log(10), f"log10 {clock}") if late else (sol.t, clock)
     with style():
         fig = Picture(figsize=(3.3 * count, 3.1), layout="constrained")
