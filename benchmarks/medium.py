@@ -149,6 +149,7 @@ def main() -> None:
         sys.stdout.flush()
     if given.grow and not given.short:
         found = {of: exponent([r for r in rows if r["varies"] == of], of) for of in "nmd"}
+        found["events"] = exponent(rows, "events")  # of all rows together
         sys.stdout.write(json.dumps(dict(exponents=found)) + "\n")
     if given.plot:
         picture(rows, given.plot)
