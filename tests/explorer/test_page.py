@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.claim import met
+from reluflow.claim import YES, met
 from reluflow.losses import TABLE
 
 
@@ -318,8 +318,11 @@ def test_numbers_shown_are_those_of_the_exported_experiment(watched, tmp_path, p
         for k, claim in enumerate(claims):
             cells = rows.nth(k).locator("td").all_text_contents()
             assert cells[3] == verdicts[k]
-            assert cells[1] == f"{side(claim, claim.measured)} {claim.relation} {side(claim, claim.bound)}"
-            assert cells[2] == f"{claim.margin:.3g}"
+            both = f"{side(claim, claim.measured)} {claim.relation} {side(claim, claim.bound)}"
+            if claim.text.endswith(YES):  # a question has no margin
+                both = "yes" if claim.measured else "no"
+            assert cells[1] == both
+            assert cells[2] == ("" if claim.text.endswith(YES) else f"{claim.margin:.3g}")
     assert watched.complaints == []
 
 
