@@ -63,7 +63,7 @@ def as_finite(name: str, value, *, ndim: int | None = None, hint: str = "") -> n
                 raise TypeError
             array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
-        got = f"{type(value).__name__}"
+        got = type(value).__name__
         if isinstance(value, list | tuple) and any(isinstance(v, str) for v in value):
             got = f"the word {shown(next(v for v in value if isinstance(v, str)))}"
         raise ValueError(f"`{name}` must be an array of real numbers, got {got}{way_out}") from None

@@ -165,7 +165,7 @@ def phases(sol: Solution, tol: float = 1e-2) -> Phases:
         clock, log_loss = sol.checkpoints.clock, sol.checkpoints.log_loss
         found = Phases([_phase(sol, "plateau", clock[0], clock[-1], log_loss[-1])])
         found.note = (
-            "Of the slow motion of `rf.DecayLimit`: the loss stays as it is, or jumps at events; `sol.log_norm` moves."
+            "In the slow motion of `rf.DecayLimit` the loss stays as it is, or jumps at events; `sol.log_norm` moves."
         )
         return found
     found = _phases(sol, tol)

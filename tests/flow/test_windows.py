@@ -167,4 +167,5 @@ def test_neurons_whose_data_are_fitted_are_not_released_by_errors_of_the_outputs
             for s in (steps, windows)
         ]
         assert sorted(found[0]) == sorted(found[1])
+        # To 100 rtol of the run's length: a release is as late as an error of the outputs makes it.
         np.testing.assert_allclose(windows.events.t, steps.events.t, rtol=0, atol=100 * rtol * 60.0)

@@ -41,6 +41,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # for `support`
 import numpy as np
 from reference_comparison import judge
 from support.counted import Clock, press_ctrl_c
+from support.outputs import random_problem
 from support.problems import random_balanced, random_unbalanced
 
 import reluflow as rf
@@ -455,17 +456,6 @@ def several_outputs(*draw):
     return solved(outputs(*draw), rf.Flow(rtol=1e-4), 70.0 if draw[4:5] == (-30.0,) else 5.0)
 
 
-def in_space(seed, k, loss):
-    """Five points, six neurons of size 0.3, which slide."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(5, 3))
-    y = rng.normal(size=(5, k)) if loss == "square" else np.arange(5) % k
-    w = 0.3 * rng.normal(size=(6, 3))
-    a = rng.normal(size=(6, k))
-    a *= (np.linalg.norm(w, axis=1) / np.linalg.norm(a, axis=1))[:, None]
-    return rf.Problem(rf.Data(x, y), rf.Params(w, a), loss=loss)
-
-
 @several(
     **{
         f"{regime} {loss} {seed}": (regime, seed, k, loss)
@@ -474,7 +464,7 @@ def in_space(seed, k, loss):
     }
 )
 def several_outputs_that_slide(regime, seed, k, loss):
-    return forced(regime, in_space(seed, k, loss), rf.Flow(rtol=1e-4), 8.0)
+    return forced(regime, random_problem(seed, k, loss), rf.Flow(rtol=1e-4), 8.0)
 
 
 @case
@@ -509,7 +499,7 @@ def several_outputs_held_on_dependent_normals():
 
 @case
 def several_outputs_until_rest():
-    return solved(in_space(2, 2, "square"), rf.Flow(rtol=1e-4))
+    return solved(random_problem(2, 2, "square"), rf.Flow(rtol=1e-4))
 
 
 @case

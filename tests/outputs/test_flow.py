@@ -4,24 +4,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.support.outputs import exit_times, half_times, three_classes
+from tests.support.outputs import exit_times, half_times, random_problem, three_classes
 
 import reluflow as rf
 from reluflow.drive.frozen import first_below
 from reluflow.reference import flow as reference
 
 KINDS = ("slide", "release_on", "release_off")
-
-
-def random_problem(seed, k, loss):
-    """Five points in space, six balanced neurons of size 0.3."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(5, 3))
-    y = rng.normal(size=(5, k)) if loss == "square" else np.arange(5) % k
-    w = 0.3 * rng.normal(size=(6, 3))
-    a = rng.normal(size=(6, k))
-    a *= (np.linalg.norm(w, axis=1) / np.linalg.norm(a, axis=1))[:, None]
-    return rf.Problem(rf.Data(x, y), rf.Params(w, a), loss=loss)
 
 
 @cache

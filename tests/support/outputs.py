@@ -12,6 +12,17 @@ def problem(loss="square", k=3, n=9, d=3, width=6, log_scale=-1.0, seed=1, **mor
     return rf.Problem(rf.Data(x, y), rf.init.balanced(width, d, log_scale=log_scale, outputs=k), loss=loss, **more)
 
 
+def random_problem(seed, k, loss):
+    """Five points in space, six balanced neurons of size 0.3."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(5, 3))
+    y = rng.normal(size=(5, k)) if loss == "square" else np.arange(5) % k
+    w = 0.3 * rng.normal(size=(6, 3))
+    a = rng.normal(size=(6, k))
+    a *= (np.linalg.norm(w, axis=1) / np.linalg.norm(a, axis=1))[:, None]
+    return rf.Problem(rf.Data(x, y), rf.Params(w, a), loss=loss)
+
+
 def plain_descent(p, step, iterations, batch=None, seed=0):
     """(w, a) after every iteration of plain descent."""
     x, targets, slope = p.data.x, p.targets, p.activation.slope
